@@ -1,0 +1,27 @@
+"""What all of pytest's inputs share: tests/, the examples in docstrings, and the chapters (nbval)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minimx as mx
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Chapters are compared with what book/nbval.cfg says, however pytest was called."""
+    if getattr(config.option, "nbval_sanitize_with", "absent") is None:
+        config.option.nbval_sanitize_with = str(Path(__file__).parent / "book" / "nbval.cfg")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """tests/test_tiny.py comes first: whatever is badly broken shows within seconds."""
+    items.sort(key=lambda item: item.path.name != "test_tiny.py")
+
+
+@pytest.fixture(autouse=True)
+def names_of_examples(doctest_namespace: dict[str, object]) -> None:
+    """Examples in docstrings are short: they know `mx`, `nd` and `np`."""
+    doctest_namespace.update(mx=mx, np=np, **({"nd": mx.nd} if hasattr(mx, "nd") else {}))

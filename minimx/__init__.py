@@ -1,0 +1,20 @@
+"""minimx: a small, complete and readable re-implementation of the system that Apache MXNet 1.x made famous.
+
+    import minimx as mx
+    x = mx.nd.ones((2, 3))
+
+The order of the system, from the ground up, is in ARCHITECTURE.md.
+"""
+
+from . import autograd, base, context, device, engine, nd, random, storage
+from .base import MXNetError
+from .context import Context, cpu, cpu_pinned, cpu_shared, current_context, gpu, gpu_memory_info, num_gpus
+
+ndarray = nd  # MXNet's long name for the same module
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Context", "MXNetError", "autograd", "base", "context", "cpu", "cpu_pinned", "cpu_shared", "current_context", "device",
+    "engine", "gpu", "gpu_memory_info", "nd", "ndarray", "num_gpus", "random", "storage",
+]  # fmt: skip

@@ -1,0 +1,409 @@
+"""Automatic differentiation: the tape that `record()` writes, and `backward`, which reads it in reverse.
+
+While a thread records, each operation on a tracked array leaves a Node: which operator ran, on what, and where its inputs came from.
+`backward` walks the nodes in reverse topological order, asks each for the gradients of its inputs (the operator's `vjp`, which is itself written with
+public operators), and adds them up. With `create_graph` those operations are recorded too, so that gradients have gradients.
+
+A tracked array is one that `attach_grad` made a leaf, or that was computed from one while recording. Arrays hold their node; a node
+holds the nodes of its inputs and what its `vjp` looks at, never an output array with its node, so that there are no reference cycles and memory is
+freed at once. Book: chapter 1.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .base import ArgumentError, MXNetError
+from .engine.front import block_shortcuts
+from .op import Op
+
+
+class _State(threading.local):
+    def __init__(self) -> None:
+        self.recording = False
+        self.training = False
+
+
+state = _State()  # of the calling thread
+
+NOT_IN_GRAPH = (
+    "cannot differentiate: the array is not in a computational graph. Call attach_grad() on the inputs and compute "
+    "inside autograd.record(); after backward() the graph is gone unless retain_graph=True."
+)
+IN_PLACE = (
+    "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd.record(): {what}. "
+    "Write y = x + 1 rather than x += 1, or move the write out of record() or into autograd.pause()."
+)
+
+
+class Node:
+    """One recorded operation, or a leaf."""
+
+    __slots__ = ("parents", "num_outputs", "freed")
+
+    def __init__(self, parents: list[tuple[Node, int] | None], num_outputs: int) -> None:
+        self.parents = parents  # for each input: the node that made it and which of its outputs it is
+        self.num_outputs = num_outputs
+        self.freed = False
+
+    def vjp(self, grads: list[Any]) -> Sequence[Any]:
+        """Gradients of the inputs from those of the outputs (None: zero)."""
+        raise NotImplementedError
+
+    def free(self) -> None:
+        """Forget everything that backward needed."""
+        self.parents = []
+        self.freed = True
+
+
+class Leaf(Node):
+    """An array whose gradient is wanted: it holds the buffer that receives it."""
+
+    __slots__ = ("grad", "req", "fresh")
+
+    def __init__(self, grad: Any, req: str) -> None:
+        super().__init__([], 1)
+        self.grad = grad
+        self.req = req
+        self.fresh = False  # backward wrote it since somebody last cleared this
+
+    def free(self) -> None:
+        """Leaves stay."""
+
+
+class OpNode(Node):
+    """An operator that ran, with the values that its `vjp` looks at."""
+
+    __slots__ = ("op", "inputs", "outputs")
+
+    def __init__(self, op: Op, parents: list[tuple[Node, int] | None], inputs: list[Any], outputs: list[Any]) -> None:
+        super().__init__(parents, len(outputs))
+        self.op = op
+        self.inputs = inputs
+        self.outputs = outputs
+
+    def vjp(self, grads: list[Any]) -> Sequence[Any]:
+        outputs = self.outputs
+        if state.recording:
+            # An output is a function of the inputs: its derivative goes through this node again. Only for the call, or it were a cycle.
+            outputs = [output.detach() for output in outputs]
+            for index, output in enumerate(outputs):
+                output.node, output.index = self, index
+        if len(outputs) == 1:
+            return self.op.vjp(grads[0], outputs[0], *self.inputs)
+        return self.op.vjp(tuple(grads), tuple(outputs), *self.inputs)
+
+    def free(self) -> None:
+        super().free()
+        self.inputs, self.outputs = [], []
+
+
+# ---- scopes
+
+
+class _Scope:
+    """Sets recording and training for a `with` block; None leaves a flag as it is. Can be used again and nested."""
+
+    __slots__ = ("recording", "training", "_before")
+
+    def __init__(self, recording: bool | None, training: bool | None) -> None:
+        self.recording = recording
+        self.training = training
+        self._before: list[tuple[bool, bool]] = []
+
+    def __enter__(self) -> None:
+        self._before.append((state.recording, state.training))
+        if self.recording is not None:
+            set_recording(self.recording)
+        if self.training is not None:
+            state.training = self.training
+
+    def __exit__(self, *exc: object) -> None:
+        recording, state.training = self._before.pop()
+        set_recording(recording)
+
+
+def record(train_mode: bool = True) -> _Scope:
+    """A scope in which operations on tracked arrays are recorded for `backward`.
+
+    **Args** `train_mode`: whether layers such as Dropout behave as in training. **Source** MXNet `autograd.record`.
+    """
+    return _Scope(True, train_mode)
+
+
+def pause(train_mode: bool = False) -> _Scope:
+    """A scope inside `record` in which nothing is recorded."""
+    return _Scope(False, train_mode)
+
+
+def train_mode() -> _Scope:
+    """A scope in which layers behave as in training, recorded or not."""
+    return _Scope(None, True)
+
+
+def predict_mode() -> _Scope:
+    """A scope in which layers behave as in inference, recorded or not."""
+    return _Scope(None, False)
+
+
+def is_recording() -> bool:
+    """Whether the calling thread records."""
+    return state.recording
+
+
+def is_training() -> bool:
+    """Whether layers behave as in training, in the calling thread."""
+    return state.training
+
+
+def set_recording(is_recording: bool) -> bool:
+    """Switch recording on or off for the calling thread; what it was."""
+    before = state.recording
+    state.recording = bool(is_recording)
+    if before != state.recording:
+        block_shortcuts(1 if state.recording else -1)
+    return before
+
+
+def set_training(train_mode: bool) -> bool:
+    """Switch training behaviour on or off for the calling thread; what it was."""
+    before, state.training = state.training, bool(train_mode)
+    return before
+
+
+# ---- leaves
+
+GRAD_REQS = {"null": 0, "write": 1, "add": 3}
+
+
+def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str] = "write") -> None:
+    """Make `variables` leaves whose gradients go into the arrays `gradients`.
+
+    **Args** `grad_reqs`: "write" (each backward overwrites), "add" (backward adds) or "null" (no gradient), one for all or one each.
+    **Raises** KeyError for another word; ArgumentError if the lists differ in length.
+    """
+    variables = [variables] if not isinstance(variables, (list, tuple)) else variables
+    gradients = [gradients] if not isinstance(gradients, (list, tuple)) else gradients
+    reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
+    if not len(variables) == len(gradients) == len(reqs):
+        raise ArgumentError(
+            f"mark_variables: {len(variables)} variables, {len(gradients)} gradients and {len(reqs)} grad_reqs; one each is wanted"
+        )
+    for variable, gradient, req in zip(variables, gradients, reqs):
+        GRAD_REQS[req]  # KeyError, as in MXNet
+        variable.node, variable.index = Leaf(None if req == "null" else gradient, req), 0
+
+
+# ---- backward
+
+
+def topological_order(heads: Sequence[Node]) -> list[Node]:
+    """All nodes that `heads` depend on, each after its parents."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    for head in heads:
+        stack: list[tuple[Node, int]] = [(head, 0)]
+        if head in seen:
+            continue
+        seen.add(head)
+        while stack:
+            node, position = stack.pop()
+            while position < len(node.parents):
+                parent = node.parents[position]
+                position += 1
+                if parent is not None and parent[0] not in seen:
+                    stack.append((node, position))
+                    seen.add(parent[0])
+                    stack.append((parent[0], 0))
+                    break
+            else:
+                order.append(node)
+    return order
+
+
+def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+    """Differentiate `heads` with respect to every leaf they were computed from; results go to the leaves' `.grad`.
+
+    **Args** `heads`: array or list of arrays. `head_grads`: gradients to start from, None for ones. `retain_graph`: keep the graph for another
+    backward. `train_mode`: the mode in which gradients are computed.
+    **Raises** AssertionError if `heads` and `head_grads` differ in length; MXNetError if a head is not in a graph. **Source** MXNet `autograd.backward`.
+    """
+    listed, grads = _heads_and_grads(heads, head_grads)
+    leaves = _differentiate(listed, grads, None, retain_graph, False, train_mode)
+    if not leaves:
+        raise MXNetError(NOT_IN_GRAPH)
+    with _Scope(False, train_mode):
+        for leaf, gradient in leaves:
+            if leaf.req == "add":
+                leaf.grad += gradient
+            elif leaf.req == "write":
+                leaf.grad[:] = gradient
+            leaf.fresh = True
+
+
+def grad(
+    heads: Any,
+    variables: Any,
+    head_grads: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    train_mode: bool = True,
+) -> Any:
+    """Gradients of `heads` with respect to `variables`, as new arrays: a list, or one array if `variables` is one.
+
+    **Args** `create_graph`: record the computation of the gradients, so that they can be differentiated; `retain_graph` defaults to it.
+    **Raises** MXNetError if a variable has no influence on the heads; ArgumentError for no variables. **Source** MXNet `autograd.grad`.
+    """
+    listed, grads = _heads_and_grads(heads, head_grads)
+    single = not isinstance(variables, (list, tuple))
+    wanted = [variables] if single else list(variables)
+    if not wanted:
+        raise ArgumentError("autograd.grad: the list of variables is empty")
+    for variable in wanted:
+        if variable.node is None:
+            raise MXNetError(f"autograd.grad: a variable {NOT_IN_GRAPH[len('cannot differentiate: the array ') :]}")
+    keep = create_graph if retain_graph is None else retain_graph
+    found = _differentiate(listed, grads, [(v.node, v.index) for v in wanted], keep, create_graph, train_mode)
+    results = [gradient for _, gradient in found]
+    for position, result in enumerate(results):
+        if result is None:
+            raise MXNetError(f"autograd.grad: the heads do not depend on variable {position}, which has no gradient then")
+    return results[0] if single else results
+
+
+def _heads_and_grads(heads: Any, head_grads: Any) -> tuple[list[Any], list[Any]]:
+    listed = list(heads) if isinstance(heads, (list, tuple)) else [heads]
+    if head_grads is None:
+        return listed, [None] * len(listed)
+    grads = list(head_grads) if isinstance(head_grads, (list, tuple)) else [head_grads]
+    assert len(listed) == len(grads), f"heads and head_grads must have the same length, got {len(listed)} and {len(grads)}"
+    for head, gradient in zip(listed, grads):
+        if gradient is not None and gradient.shape != head.shape:
+            raise ArgumentError(f"backward: a head has shape {head.shape}, its gradient {gradient.shape}; they must be equal")
+    return listed, grads
+
+
+def _differentiate(
+    heads: list[Any],
+    head_grads: list[Any],
+    wanted: list[tuple[Node, int]] | None,
+    retain_graph: bool,
+    create_graph: bool,
+    training: bool,
+) -> list[Any]:
+    """Pairs (leaf, gradient) of all leaves reached; or, for the entries `wanted`, pairs (entry, gradient or None)."""
+    for head in heads:
+        if head.node is None or head.node.freed:
+            raise MXNetError(NOT_IN_GRAPH)
+    order = topological_order([head.node for head in heads])
+    if any(node.freed for node in order):
+        raise MXNetError(NOT_IN_GRAPH)
+    gradients: dict[Node, list[Any]] = {}
+    kept = {entry: None for entry in wanted or ()}
+    with _Scope(create_graph, training):
+        for head, start in zip(heads, head_grads):
+            _add(gradients, (head.node, head.index), head.ones_like() if start is None else start)
+        for node in reversed(order):
+            own = gradients.pop(node, None)
+            if own is None:
+                continue
+            for index, gradient in enumerate(own):
+                if (node, index) in kept:
+                    kept[node, index] = gradient
+            if isinstance(node, Leaf):
+                if wanted is None:
+                    gradients[node] = own
+                continue
+            for parent, gradient in zip(node.parents, node.vjp(own)):
+                if parent is not None and gradient is not None:
+                    _add(gradients, parent, gradient)
+    if not retain_graph:
+        for node in order:
+            node.free()
+    if wanted is not None:
+        return [(entry, kept[entry]) for entry in wanted]
+    return [(leaf, gradients[leaf][0]) for leaf in order if isinstance(leaf, Leaf) and leaf in gradients]
+
+
+def _add(gradients: dict[Node, list[Any]], entry: tuple[Node, int], gradient: Any) -> None:
+    """Add `gradient` to what has arrived at an output of a node."""
+    node, index = entry
+    slots = gradients.setdefault(node, [None] * node.num_outputs)
+    slots[index] = gradient if slots[index] is None else slots[index] + gradient
+
+
+# ---- functions with a gradient of their own
+
+
+class _FunctionNode(Node):
+    __slots__ = ("function", "zeros")
+
+    def __init__(self, function: Function, parents: list[tuple[Node, int] | None], zeros: list[Callable[[], Any]]) -> None:
+        super().__init__(parents, len(zeros))
+        self.function = function
+        self.zeros = zeros  # makes the gradient of an output that nobody used
+
+    def vjp(self, grads: list[Any]) -> Sequence[Any]:
+        full = [zeros() if gradient is None else gradient for gradient, zeros in zip(grads, self.zeros)]
+        with pause(train_mode=state.training):
+            result = self.function.backward(*full)
+        listed = list(result) if isinstance(result, (list, tuple)) else [result]
+        if len(listed) != len(self.parents):
+            raise MXNetError(
+                f"{type(self.function).__name__}.backward must return {len(self.parents)} gradients, one for each input of forward; "
+                f"got {len(listed)}"
+            )
+        return listed
+
+
+class Function:
+    """A function with a gradient of its own: override `forward` and `backward`, which work on NDArrays and are not recorded.
+
+    An instance is called once; what `backward` needs goes through `save_for_backward` and `saved_tensors`, or attributes.
+    **Raises** AssertionError if called twice. **Source** MXNet `autograd.Function`.
+    """
+
+    def __init__(self) -> None:
+        self._used = False
+        self.saved_tensors: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *args: Any) -> None:
+        self.saved_tensors = args
+
+    def forward(self, *inputs: Any) -> Any:
+        raise NotImplementedError
+
+    def backward(self, *output_grads: Any) -> Any:
+        raise NotImplementedError
+
+    def __call__(self, *inputs: Any) -> Any:
+        assert not self._used, "each Function instance can only be called once; make another"
+        self._used = True
+        before = set_recording(False)
+        try:
+            result = self.forward(*inputs)
+        finally:
+            set_recording(before)
+        if not before:
+            return result
+        outputs = list(result) if isinstance(result, (list, tuple)) else [result]
+        parents = [(array.node, array.index) if array.node is not None else None for array in inputs]
+        if any(parent is not None for parent in parents):
+            # An output that is one of the inputs must not lose the input's own place in the graph.
+            outputs = [output.detach() for output in outputs]
+            node = _FunctionNode(self, parents, [output.zeros_like for output in [out.detach() for out in outputs]])
+            for index, output in enumerate(outputs):
+                output.node, output.index = node, index
+        return type(result)(outputs) if isinstance(result, (list, tuple)) else outputs[0]
+
+
+get_symbol_hook: list[Callable[[Any], Any]] = []
+
+
+def get_symbol(x: Any) -> Any:
+    """The recorded computation of `x` as a Symbol, whose arguments are the graph's leaves. **Source** MXNet `autograd.get_symbol`."""
+    if not get_symbol_hook:
+        raise MXNetError("autograd.get_symbol needs minimx.sym, which enters itself here when it is imported")
+    return get_symbol_hook[0](x)

@@ -1,0 +1,128 @@
+"""What every other module needs: errors, environment switches and dtypes.
+
+Errors are `MXNetError` with typed children. Each child is also the built-in class that a Python user would catch
+(`ShapeError` is a `ValueError`, and so on), so that `except ValueError` does what it says. A message names the operator and the
+argument, what it got, what it wants, and what to do next.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, TypeAlias
+
+import numpy as np
+
+DTypeLike: TypeAlias = Any  # "float32", np.float32, np.dtype("float32"), float, None
+
+
+class MXNetError(RuntimeError):
+    """The base of every error that minimx raises on purpose."""
+
+
+class ShapeError(MXNetError, ValueError):
+    """Shapes that do not fit each other or the operator."""
+
+
+class DTypeError(MXNetError, TypeError):
+    """Element types that do not fit each other or the operator."""
+
+
+class ArgumentError(MXNetError, TypeError, ValueError):
+    """An argument of an operator that is missing, unknown or out of its range."""
+
+
+class OutOfRangeError(MXNetError, IndexError):
+    """An index outside the axis that it indexes."""
+
+
+class DeviceError(MXNetError, ValueError):
+    """A device that is absent, or arrays on devices that cannot be mixed."""
+
+
+class OutOfMemoryError(MXNetError, MemoryError):
+    """An allocation that a device cannot serve."""
+
+
+class FileFormatError(MXNetError, ValueError):
+    """A file whose bytes are not what its format says; the message has the offset."""
+
+
+class NotImplementedForSymbol(MXNetError):
+    """Something that needs a value was asked of a Symbol, which has none."""
+
+    def __init__(self, function: Any, alias: str | None = None, *args: Any) -> None:
+        name = getattr(function, "__name__", str(function))
+        instead = f" (use {alias} instead)" if alias else ""
+        super().__init__(f"{name} is not supported for Symbol, which has no value until it is bound{instead}.")
+
+
+def env_int(names: tuple[str, ...] | str, default: int, minimum: int = 0) -> int:
+    """The first of the environment variables `names` that is set, as an integer of at least `minimum`."""
+    for name in (names,) if isinstance(names, str) else names:
+        text = os.environ.get(name)
+        if text:
+            try:
+                value = int(text)
+            except ValueError:
+                raise ArgumentError(f"environment variable {name}={text!r}: an integer is wanted") from None
+            if value < minimum:
+                raise ArgumentError(f"environment variable {name}={text!r}: must be at least {minimum}")
+            return value
+    return default
+
+
+def env_choice(names: tuple[str, ...] | str, default: str, choices: tuple[str, ...]) -> str:
+    """The first of the environment variables `names` that is set; it must be one of `choices`."""
+    for name in (names,) if isinstance(names, str) else names:
+        text = os.environ.get(name)
+        if text:
+            if text not in choices:
+                raise ArgumentError(f"environment variable {name}={text!r}: choose one of {', '.join(choices)}")
+            return text
+    return default
+
+
+# The dtypes of MXNet 1.x, by the number that stands for each in its files.
+DTYPE_OF_CODE: dict[int, np.dtype[Any]] = {
+    0: np.dtype(np.float32),
+    1: np.dtype(np.float64),
+    2: np.dtype(np.float16),
+    3: np.dtype(np.uint8),
+    4: np.dtype(np.int32),
+    5: np.dtype(np.int8),
+    6: np.dtype(np.int64),
+    7: np.dtype(np.bool_),
+}
+CODE_OF_DTYPE: dict[np.dtype[Any], int] = {dtype: code for code, dtype in DTYPE_OF_CODE.items()}
+FLOAT32 = DTYPE_OF_CODE[0]
+
+
+def as_dtype(dtype: DTypeLike, default: np.dtype[Any] = FLOAT32) -> np.dtype[Any]:
+    """`dtype` as one of the supported NumPy dtypes; None means `default`.
+
+    Raises DTypeError for anything that MXNet 1.x has no arrays of.
+    """
+    if dtype is None:
+        return default
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or found not in CODE_OF_DTYPE:
+        names = ", ".join(known.name for known in CODE_OF_DTYPE)
+        raise DTypeError(f"dtype {dtype!r} is not supported; use one of {names}")
+    return found
+
+
+def user_location() -> tuple[str, int] | None:
+    """File and line of the innermost frame outside minimx: where the user wrote the call that runs now."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]  # None ends the loop
+    return None
+
+
+PACKAGE_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep

@@ -1,0 +1,211 @@
+"""Where arrays live: `cpu(i)`, `gpu(i)` and the current context.
+
+A Context is a value (compared and hashed by type and number) that names a device; making one never touches the device. `cpu(0)`,
+`cpu(1)`, ... are separate devices with lanes of their own in the same memory, as in MXNet: independent work on them runs at the
+same time. `gpu(i)` is a CUDA device through CuPy, or a simulated one made of host memory (`simulate_gpus`), so that a page
+written for several GPUs runs on a laptop that has none. Book: chapter 2.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import threading
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .base import ArgumentError, DeviceError, env_int
+
+
+#: What `Context.empty_cache` calls: the memory pools, a layer above this one, enter themselves here.
+on_empty_cache: list[Callable[[Context], None]] = []
+
+
+class _ThreadDefault(threading.local):
+    def __init__(self) -> None:
+        self.value: Context | None = None
+        self.outer: list[Context | None] = []  # what the surrounding `with` blocks had set
+
+
+class _ContextType(type):
+    """Makes `Context.default_ctx` a property of the class: the default of the thread that asks."""
+
+    @property
+    def default_ctx(cls) -> Context:
+        return Context._default_ctx.value or Context._first
+
+    @default_ctx.setter
+    def default_ctx(cls, context: Context) -> None:
+        Context._default_ctx.value = context
+
+
+class Context(metaclass=_ContextType):
+    """A device: its type ("cpu", "gpu", "cpu_pinned", "cpu_shared") and number.
+
+    Used as `with mx.cpu(1):` it is the default device of the calling thread inside the block.
+    **Raises** KeyError for an unknown type, as MXNet does; ArgumentError for a negative number.
+    **Source** `mxnet.context.Context`.
+
+    >>> Context("cpu", 1) == cpu(1), str(gpu(0))
+    (True, 'gpu(0)')
+    """
+
+    __slots__ = ("device_typeid", "device_id", "lane", "host")
+
+    device_typeid: int
+    device_id: int
+    #: The device whose lane runs work on this context: pinned and shared host memory belong to cpu(0).
+    lane: Context
+    #: Host memory for certain (a simulated GPU is host memory too, but may stop to be).
+    host: bool
+    devtype2str: ClassVar[dict[int, str]] = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
+    devstr2type: ClassVar[dict[str, int]] = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
+    _default_ctx: ClassVar[_ThreadDefault] = _ThreadDefault()
+    _first: ClassVar[Context]
+    _made: ClassVar[dict[tuple[int, int], Context]] = {}  # equal contexts are one object
+
+    def __new__(cls, device_type: str | Context, device_id: int = 0) -> Context:
+        if isinstance(device_type, Context):
+            return device_type
+        key = (Context.devstr2type[device_type], int(device_id))
+        found = cls._made.get(key)
+        if found is None:
+            if key[1] < 0:
+                raise ArgumentError(f"Context: device number {device_id} is negative")
+            found = object.__new__(cls)
+            found.device_typeid, found.device_id = key
+            found.host = key[0] != 2
+            found.lane = found if key[0] in (1, 2) else cls("cpu", 0)
+            found = cls._made.setdefault(key, found)
+        return found
+
+    @property
+    def device_type(self) -> str:
+        return Context.devtype2str[self.device_typeid]
+
+    def __repr__(self) -> str:
+        return f"{self.device_type}({self.device_id})"
+
+    def __enter__(self) -> Context:
+        Context._default_ctx.outer.append(Context._default_ctx.value)
+        Context._default_ctx.value = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        Context._default_ctx.value = Context._default_ctx.outer.pop()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Context, (self.device_type, self.device_id)
+
+    def empty_cache(self) -> None:
+        """Give the pool's unused memory of this device back to the system."""
+        for release in on_empty_cache:
+            release(self)
+
+
+Context._first = Context("cpu", 0)
+
+
+def cpu(device_id: int = 0) -> Context:
+    """The CPU. Each number is a device of its own, with its own lane, in the same memory."""
+    return Context("cpu", device_id)
+
+
+def cpu_pinned(device_id: int = 0) -> Context:
+    """Host memory from which copies to a GPU are fast."""
+    return Context("cpu_pinned", device_id)
+
+
+def cpu_shared(device_id: int = 0) -> Context:
+    """Host memory that worker processes share."""
+    return Context("cpu_shared", device_id)
+
+
+def gpu(device_id: int = 0) -> Context:
+    """GPU `device_id`. Naming it always works; allocating on it raises DeviceError if it is not there."""
+    return Context("gpu", device_id)
+
+
+def current_context() -> Context:
+    """The default device of the calling thread: that of the innermost `with ctx:`, else cpu(0)."""
+    return Context._default_ctx.value or Context._first
+
+
+# ---- what a context is made of
+
+_simulated: dict[int, int | None] = {
+    number: None for number in range(env_int("MINIMX_SIMULATED_GPUS", 0))
+}  # number of a simulated GPU -> its capacity in bytes, None without bound
+
+
+@contextlib.contextmanager
+def _restored(before: dict[int, int | None]) -> Any:
+    try:
+        yield
+    finally:
+        _simulated.clear()
+        _simulated.update(before)
+
+
+def simulate_gpus(count: int, memory: int | None = None) -> Any:
+    """Make gpu(0) .. gpu(count - 1) of host memory, each with a lane of its own.
+
+    **Args** `memory`: capacity of each in bytes; allocating beyond it raises OutOfMemoryError. None: no bound.
+    **Returns** a context manager that restores what was before when it is left; using it so is optional.
+    The environment variable MINIMX_SIMULATED_GPUS=count does the same from the start.
+    """
+    if count < 0:
+        raise ArgumentError(f"simulate_gpus: count {count} is negative")
+    before = dict(_simulated)
+    _simulated.clear()
+    _simulated.update(dict.fromkeys(range(count), memory))
+    return _restored(before)
+
+
+def capacity(context: Context) -> int | None:
+    """Bytes that a simulated GPU holds; None where there is no bound of ours."""
+    return _simulated.get(context.device_id) if context.device_typeid == 2 else None
+
+
+def cupy() -> Any:
+    """The module CuPy. Raises DeviceError with what to install if it is not there."""
+    try:
+        return importlib.import_module("cupy")
+    except ImportError:
+        raise DeviceError(
+            "a GPU needs CuPy, which is not installed: pip install 'minimx[cuda12]' (or 'minimx[cuda13]'). "
+            "Without a GPU, minimx.device.simulate_gpus(n) makes gpu(0) to gpu(n-1) of host memory."
+        ) from None
+
+
+def num_gpus() -> int:
+    """How many GPUs there are: the simulated ones if any, else those that CuPy finds; 0 without CuPy."""
+    if _simulated:
+        return len(_simulated)
+    try:
+        return int(cupy().cuda.runtime.getDeviceCount())
+    except Exception:  # no CuPy, no driver, or a driver without devices: each raises an error of its own
+        return 0
+
+
+def array_module(context: Context) -> Any:
+    """numpy for devices in host memory, cupy for a CUDA device. Raises DeviceError if the device is absent."""
+    if context.device_typeid != 2 or context.device_id in _simulated:
+        return np
+    if _simulated:
+        raise DeviceError(f"{context} is not there: {len(_simulated)} GPUs are simulated")
+    module = cupy()
+    if context.device_id >= num_gpus():
+        raise DeviceError(
+            f"{context} is not there: {num_gpus()} GPUs are found. minimx.device.simulate_gpus({context.device_id + 1}) "
+            "makes them of host memory."
+        )
+    return module
+
+
+def activate(context: Context) -> Any:
+    """A context manager inside which CuPy works on `context`; nothing to do for host memory."""
+    module = array_module(context)
+    return contextlib.nullcontext() if module is np else module.cuda.Device(context.device_id)

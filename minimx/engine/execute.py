@@ -1,0 +1,264 @@
+"""Running the records of a segment: one by one, or a chain of elementwise operations tile by tile.
+
+A chain of elementwise operations over arrays of one shape is limited by memory if each operation goes over whole arrays. So
+neighbouring ones form a *group*: the executor walks over the data in tiles that fit a core's cache and applies all operations of the
+group to a tile before it goes on to the next. A value that nobody sees after the group exists only as a tile. The tiles are shared out
+among the cores. Book: chapter 2; the same idea compiled is chapter 5.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import device, storage
+from ..base import MXNetError, env_int
+from ..op import Kind, Op, Spec
+from . import crew
+from .var import Failure, as_error, window
+
+if TYPE_CHECKING:
+    from .segment import Operand, Record, Segment
+
+TILE = env_int("MINIMX_TILE", 1 << 16, 1)  # elements: some tiles of float32 fit a second-level cache together
+GROUPED = 1 << 15  # elements: smaller arrays stay in cache anyway
+
+
+def call_kernel(op: Op, xp: Any, arrays: list[Any], key: Any, **out: Any) -> tuple[Any, ...]:
+    """The outputs of `op` on `arrays`, as a tuple."""
+    if key is not None:
+        out["key"] = key
+    result = op.kernel(xp, *arrays, **out)
+    return result if type(result) is tuple else (result,)
+
+
+def checked(op: Op, xp: Any, results: tuple[Any, ...], specs: list[Spec], arrays: list[Any]) -> list[Any]:
+    """The results as arrays of exactly `specs`, contiguous and with memory of their own."""
+    if len(results) != len(specs):
+        raise MXNetError(f"{op.name}: the kernel gave {len(results)} outputs, {len(specs)} were inferred")
+    good = []
+    for value, spec in zip(results, specs):
+        if type(value) is not xp.ndarray:
+            value = xp.asarray(value)  # a NumPy scalar
+        if value.shape != spec.shape or value.dtype != spec.dtype:
+            raise MXNetError(
+                f"{op.name}: the kernel gave {value.dtype.name}{list(value.shape)}, {spec} was inferred: a fault of minimx"
+            )
+        if not value.flags.c_contiguous or (op.aliases and arrays and xp.may_share_memory(value, arrays[0])):
+            value = value.copy()
+        good.append(value)
+    return good
+
+
+def run_now(op: Op, arrays: list[Any], specs: list[Spec], key: Any, context: device.Context) -> list[Any]:
+    """Run one operation on arrays that are there, in the calling thread; the output arrays. Raises what the kernel raises."""
+    xp = device.array_module(context)
+    with device.activate(context), np.errstate(all="ignore"):
+        return compute(op, xp, arrays, specs, key, context)
+
+
+def compute(op: Op, xp: Any, arrays: list[Any], specs: list[Spec], key: Any, context: device.Context) -> list[Any]:
+    """The outputs of `op`, large ones in memory of the device's pool where the kernel can be told where to write."""
+    if xp is np and specs and specs[0].nbytes >= storage.SMALL:
+        if (op.kind is Kind.ELEMENTWISE and len(specs) == 1) or op.takes_out:
+            out = storage.empty(specs[0], context)
+            results = call_kernel(op, xp, arrays, key, out=out)
+            return [out] if results[0] is out else checked(op, xp, results, specs, arrays)
+        outputs = checked(op, xp, call_kernel(op, xp, arrays, key), specs, arrays)
+        return [storage.adopt(output, context) for output in outputs]
+    return checked(op, xp, call_kernel(op, xp, arrays, key), specs, arrays)
+
+
+def run_records(segment: Segment, records: list[Record]) -> list[Failure]:
+    """Run `records` on `segment.values`; new failures. A failure takes the place of a value and spreads to what reads it."""
+    try:
+        xp = device.array_module(segment.context)
+    except MXNetError as error:
+        failure = Failure(error, "segment", records[0].where if records else None)
+        for record in records:
+            for result in record.outputs:
+                segment.values[result.slot] = failure
+        return [failure]
+    last_use = last_uses(segment, records)
+    failures: list[Failure] = []
+    with device.activate(segment.context), np.errstate(all="ignore"):
+        position = 0
+        while position < len(records):
+            end = group_end(segment, records, position) if xp is np else position
+            if end == position or not run_group(segment, records[position:end], position, last_use):
+                end = position + 1
+                run_one(segment, records[position], xp, failures)
+            for record in records[position:end]:
+                forget(segment, record, end - 1, last_use)
+            position = end
+    return failures
+
+
+def last_uses(segment: Segment, records: list[Record]) -> dict[int, int]:
+    """Slot -> position of the last record that reads it; visible slots are never done with."""
+    last: dict[int, int] = {}
+    for position, record in enumerate(records):
+        for operand in record.inputs:
+            if operand is not None:
+                last[operand.slot] = position
+        for result in record.outputs:
+            last[result.slot] = len(records) if segment.visible(result.slot) is not None else position
+            if result.base >= 0:
+                last[result.base] = position
+        for before, after in record.mutated:
+            last[before] = position
+            last[after] = len(records)
+    return last
+
+
+def forget(segment: Segment, record: Record, position: int, last_use: dict[int, int]) -> None:
+    """Let go of the values that no later record reads, so that their memory can serve the next."""
+    for operand in record.inputs:
+        if operand is not None and last_use[operand.slot] <= position:
+            segment.values[operand.slot] = None
+    for result in record.outputs:
+        if last_use[result.slot] <= position:
+            segment.values[result.slot] = None
+
+
+def read(segment: Segment, operand: Operand) -> Any:
+    return window(segment.values[operand.slot], operand.offset, operand.spec)
+
+
+def failure_of(segment: Segment, record: Record) -> Failure | None:
+    """The failure of an input of `record`, or of memory that it writes a part of."""
+    values = segment.values
+    for operand in record.inputs:
+        if operand is not None and type(values[operand.slot]) is Failure:
+            return values[operand.slot]  # type: ignore[no-any-return]  # values hold anything
+    for result in record.outputs:
+        if result.base >= 0 and type(values[result.base]) is Failure:
+            return values[result.base]  # type: ignore[no-any-return]
+    return None
+
+
+def run_one(segment: Segment, record: Record, xp: Any, failures: list[Failure]) -> None:
+    """Run one record. Its failure, or that of an input, becomes the value of all its outputs."""
+    values = segment.values
+    failure = failure_of(segment, record)
+    if failure is None:
+        try:
+            arrays = [None if operand is None else read(segment, operand) for operand in record.inputs]
+            specs = [result.spec for result in record.outputs]
+            outputs = compute(record.op, xp, arrays, specs, record.key, segment.context)
+            for result, output in zip(record.outputs, outputs):
+                if result.base < 0:
+                    values[result.slot] = output
+                else:
+                    window(values[result.base], result.offset, result.spec)[...] = output
+                    values[result.slot] = values[result.base]
+            for before, after in record.mutated:
+                values[after] = values[before]
+            return
+        except BaseException as error:  # whatever it is, whoever reads the result must see it
+            failure = Failure(as_error(error, record.op.name), record.op.name, record.where)
+            failures.append(failure)
+    for result in record.outputs:
+        values[result.slot] = failure
+    for _, after in record.mutated:
+        values[after] = failure
+
+
+# ---- groups of elementwise operations
+
+
+def group_end(segment: Segment, records: list[Record], start: int) -> int:
+    """The position after the longest group that begins at `start`; `start` itself if there is none."""
+    first = records[start]
+    if first.op.kind is not Kind.ELEMENTWISE or not first.outputs or first.outputs[0].spec.size < GROUPED:
+        return start
+    size = first.outputs[0].spec.size
+    inside: set[int] = set()
+    position = start
+    while position < len(records) and _fits_group(segment, records[position], size, inside):
+        inside.add(records[position].outputs[0].slot)
+        position += 1
+    return position
+
+
+def _fits_group(segment: Segment, record: Record, size: int, inside: set[int]) -> bool:
+    """Whether a record can run on tiles of flat arrays of `size` elements: its operands are such arrays, or single numbers.
+
+    `inside` holds the slots that the group itself makes: a part of one of those cannot be read before it is whole.
+    """
+    if record.op.kind is not Kind.ELEMENTWISE or len(record.outputs) != 1 or record.mutated or record.key is not None:
+        return False
+    result = record.outputs[0]
+    if result.spec.size != size or result.base >= 0:
+        return False
+    for operand in record.inputs:
+        if operand is None:
+            return False
+        if operand.slot in inside:
+            if operand.spec.size != size:
+                return False
+        elif type(segment.values[operand.slot]) is Failure or segment.values[operand.slot] is None:
+            return False
+        elif operand.spec.size != 1 and operand.spec.shape != result.spec.shape:
+            return False
+    return True
+
+
+def run_group(segment: Segment, records: list[Record], position: int, last_use: dict[int, int]) -> bool:
+    """Run a group tile by tile. `position` is that of its first record among all, for `last_use`.
+
+    False if a kernel failed: nothing is changed then, and the records are to be run one by one, so that only those fail that must.
+    """
+    values, size = segment.values, records[0].outputs[0].spec.size
+    end = position + len(records)
+    inputs: dict[Any, Any] = {}  # operand -> flat array or single number
+    made: dict[int, Any] = {}  # slot -> flat output array; None: only a tile of it is ever there
+    for record in records:
+        for operand in record.inputs:
+            if operand is not None and operand.slot not in made and operand not in inputs:
+                inputs[operand] = read(segment, operand).reshape(-1 if operand.spec.size == size else ())
+        result = record.outputs[0]
+        made[result.slot] = None
+        if last_use[result.slot] >= end:
+            values[result.slot] = storage.empty(result.spec, segment.context)
+            made[result.slot] = values[result.slot].reshape(-1)
+
+    steps = []
+    for record in records:
+        sources = [(operand.slot in made, operand) for operand in record.inputs if operand is not None]
+        steps.append((record.op.kernel, sources, record.outputs[0].slot, record.outputs[0].spec.dtype))
+
+    def run_tiles(bounds: list[tuple[int, int]]) -> None:
+        scratch: dict[int, Any] = {}
+        for slot, whole in made.items():
+            if whole is None:
+                dtype = next(dtype for _, _, made_slot, dtype in steps if made_slot == slot)
+                scratch[slot] = np.empty(min(TILE, size), dtype)
+        for low, high in bounds:
+            done: dict[int, Any] = {}
+            for kernel, sources, slot, _ in steps:
+                whole = made[slot]
+                out = scratch[slot][: high - low] if whole is None else whole[low:high]
+                kernel(
+                    np,
+                    *[
+                        done[operand.slot] if inside else _tile(inputs[operand], low, high)
+                        for inside, operand in sources
+                    ],
+                    out=out,
+                )
+                done[slot] = out
+
+    tiles = [(low, min(low + TILE, size)) for low in range(0, size, TILE)]
+    try:
+        crew.share_out(tiles, run_tiles)
+    except Exception:
+        for slot in made:
+            values[slot] = None
+        return False
+    return True
+
+
+def _tile(array: Any, low: int, high: int) -> Any:
+    return array[low:high] if array.ndim else array

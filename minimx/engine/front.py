@@ -1,0 +1,391 @@
+"""Where operations enter the engine: run at once, or recorded.
+
+`submit` decides. An operation whose inputs are there and whose estimated work is below the price of writing it down (`INLINE`) runs in the
+calling thread: for it, that is what returning without computing would cost. Everything else is recorded into the thread's open
+segment, which is closed when it is full, when something heavy comes, at a sync, or by an idle lane half a millisecond later.
+
+Modes, a thread each: ASYNC (the default); LAZY, in which nothing runs until a value is asked for; NAIVE, in which every operation runs
+at once and raises its own errors (MXNET_ENGINE_TYPE=NaiveEngine makes it the default, for debugging).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import enum
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import storage
+from ..base import ArgumentError, MXNetError, env_choice, env_int, user_location
+from ..device import Context, cpu
+from ..op import Kind, Op, Spec
+from . import execute
+from .lanes import MAX_BYTES, scheduler
+from .segment import Segment
+from .task import OPEN, FunctionTask
+from .var import Failure, Var, View, as_error, window
+
+INLINE = 20_000.0  # ns: below, running costs less than recording and changing threads
+HEAVY = 100_000.0  # ns: above, an operation that cannot be fused gets a task of its own
+NS_PER_ELEMENT = {Kind.ELEMENTWISE: 0.5, Kind.REDUCTION: 0.5, Kind.OPAQUE: 4.0}
+NS_PER_PRODUCT = 0.03
+LAZY_LIMIT = 10_000  # records of a lazy segment after which it is run all the same, so that memory is bounded
+
+
+class Mode(enum.Enum):
+    ASYNC = "async"
+    LAZY = "lazy"
+    NAIVE = "naive"
+
+
+ASYNC, LAZY, NAIVE = Mode
+
+
+def _first_mode() -> Mode:
+    engines = ("ThreadedEnginePerDevice", "ThreadedEngine", "ThreadedEnginePooled", "NaiveEngine")
+    if env_choice("MXNET_ENGINE_TYPE", engines[0], engines) == "NaiveEngine":
+        return NAIVE
+    return LAZY if env_int("MINIMX_LAZY", 0) else ASYNC
+
+
+FIRST_MODE = _first_mode()
+FIRST_BULK = env_int(
+    ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN", "MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN_FWD", "MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN_BWD"), 15
+)
+
+
+class _Thread(threading.local):
+    """What the engine knows of a front-end thread."""
+
+    def __init__(self) -> None:
+        self.mode = FIRST_MODE
+        self.bulk_size = FIRST_BULK
+        self.segments: dict[Context, Segment] = {}  # the open one of each lane
+
+
+class Shortcuts:
+    """`blocked` counts the scopes, in all threads, in which an operation on tiny ready arrays must not take the shortcut of
+    `nd`: lazy and naive scopes, recording by autograd, tracing."""
+
+    __slots__ = ("blocked",)
+
+    def __init__(self) -> None:
+        self.blocked = 0 if FIRST_MODE is ASYNC else 1
+
+
+shortcuts = Shortcuts()
+_thread = _Thread()
+_count = threading.Lock()
+
+
+@contextlib.contextmanager
+def no_shortcuts() -> Iterator[None]:
+    """A scope in which every operation takes the full way."""
+    block_shortcuts(1)
+    try:
+        yield
+    finally:
+        block_shortcuts(-1)
+
+
+def block_shortcuts(change: int) -> None:
+    """Add `change` to the number of scopes that forbid shortcuts."""
+    with _count:
+        shortcuts.blocked += change
+
+
+def work(op: Op, inputs: Sequence[View | None], out_specs: Sequence[Spec]) -> float:
+    """Estimated nanoseconds of an operation."""
+    elements = sum(spec.size for spec in out_specs)
+    sizes = [view.spec.size for view in inputs if view is not None]
+    if op.kind is Kind.GEMM and len(sizes) >= 2:
+        # (M, K) by (K, N) to (M, N): the square root of the three sizes' product is M K N.
+        return NS_PER_PRODUCT * math.sqrt(float(sizes[0]) * sizes[1] * max(elements, 1))
+    return NS_PER_ELEMENT.get(op.kind, 4.0) * (elements + sum(sizes))
+
+
+def _free(op: Op, inputs: Sequence[View | None], targets: Sequence[View | None]) -> bool:
+    """Whether an operation can run at once: its inputs have values, and nothing queued reads what it writes."""
+    for view in inputs:
+        if view is not None and not view.var.ready:
+            return False
+    for view in (*targets, *(inputs[position] for position in op.mutates)):
+        if view is not None and (view.var.readers or not view.var.ready):
+            return False
+    return True
+
+
+def submit(
+    op: Op,
+    inputs: Sequence[View | None],
+    out_specs: Sequence[Spec],
+    context: Context,
+    targets: Sequence[View | None],
+    key: Any = None,
+) -> list[Var]:
+    """Enter one operation; the Vars of its outputs (those of `targets` where they are given).
+
+    Returns at once, in the asynchronous mode without computing what is worth a task. Raises nothing there: a failure is kept
+    for whoever reads the outputs.
+    """
+    mode = _thread.mode
+    if mode is NAIVE or not scheduler.threads_work:
+        return _run_naively(op, inputs, out_specs, context, targets, key)
+    cost = work(op, inputs, out_specs)
+    if mode is ASYNC and cost <= INLINE and _free(op, inputs, targets):
+        return _run_inline(op, inputs, out_specs, context, targets, key)
+    heavy = cost > HEAVY and op.kind is not Kind.ELEMENTWISE and mode is ASYNC
+    with scheduler.lock:
+        segment = _open_segment(context, heavy)
+        variables = segment.record(op, inputs, out_specs, targets, key, user_location(), scheduler)
+        segment.cost += cost
+        if heavy or segment.full or segment.nbytes > MAX_BYTES // 4:
+            scheduler.close(segment)
+    scheduler.make_room()
+    return variables
+
+
+def _open_segment(context: Context, heavy: bool) -> Segment:
+    """The segment that this thread records into for `context`: a new one for heavy work. The engine's lock is held."""
+    lazy = _thread.mode is LAZY
+    segment = _thread.segments.get(context.lane)
+    if segment is not None and segment.state is OPEN:
+        if segment.lazy == lazy and not (heavy and segment.records):
+            return segment
+        if not segment.lazy:
+            scheduler.close(segment)
+    segment = Segment(context.lane, LAZY_LIMIT if lazy else max(1, _thread.bulk_size), lazy)
+    _thread.segments[context.lane] = segment
+    if not heavy:
+        scheduler.opened(segment)
+    return segment
+
+
+def _store(results: list[Any], targets: Sequence[View | None]) -> list[Var]:
+    """Put results of an operation that has run into their Vars."""
+    variables = []
+    for value, target in zip(results, targets):
+        if target is None:
+            variables.append(Var(value))
+            continue
+        var = target.var
+        if target.offset >= 0 or var.shared:
+            window(var.value, target.offset, target.spec)[...] = value
+        else:
+            var.value = value
+            var.failure, var.ready = None, True
+        variables.append(var)
+    return variables
+
+
+def _compute(op: Op, inputs: Sequence[View | None], out_specs: Sequence[Spec], context: Context, key: Any) -> list[Any]:
+    arrays = [None if view is None else window(view.var.value, view.offset, view.spec) for view in inputs]
+    return execute.run_now(op, arrays, list(out_specs), key, context)
+
+
+def _run_inline(
+    op: Op, inputs: Sequence[View | None], out_specs: Sequence[Spec], context: Context, targets: Sequence[View | None], key: Any
+) -> list[Var]:
+    """Run a small operation in this thread; its failure waits in the outputs as if a lane had run it."""
+    try:
+        return _store(_compute(op, inputs, out_specs, context, key), targets)
+    except Exception as error:
+        failure = Failure(as_error(error, op.name), op.name, user_location())
+    variables = [Var() if target is None else target.var for target in targets]
+    with scheduler.lock:
+        scheduler.failures[failure] = None
+        for var in (*variables, *(view.var for view in (inputs[position] for position in op.mutates) if view is not None)):
+            var.failure, var.ready = failure, False
+    return variables
+
+
+def _run_naively(
+    op: Op, inputs: Sequence[View | None], out_specs: Sequence[Spec], context: Context, targets: Sequence[View | None], key: Any
+) -> list[Var]:
+    """Run an operation in this thread and raise what it raises, after what was queued in another mode."""
+    for view in inputs:
+        if view is not None and not view.var.ready:
+            scheduler.wait_to_read(view.var)
+    for view in (*targets, *(inputs[position] for position in op.mutates)):
+        if view is not None:
+            scheduler.wait_to_write(view.var)
+    try:
+        results = _compute(op, inputs, out_specs, context, key)
+    except Exception as error:
+        raise as_error(error, op.name) from error.__cause__
+    return _store(results, targets)
+
+
+def value_of(view: View) -> Any:
+    """The array that `view` sees, when it is there: waits, and raises the failure that prevented it. It shares the memory."""
+    if not view.var.ready:
+        scheduler.wait_to_read(view.var)
+    return window(view.var.value, view.offset, view.spec)
+
+
+# ---- what users call
+
+
+def push(
+    function: Callable[..., Any],
+    reads: Sequence[View | Var] = (),
+    writes: Sequence[View | Var] = (),
+    context: Context | None = None,
+    name: str | None = None,
+) -> None:
+    """Schedule `function`: it runs when everything queued so far that conflicts with it has finished.
+
+    **Args** `reads`, `writes`: arrays, or Vars made with `engine.Var()`, that the function reads and changes. It is called with the NumPy arrays
+    behind the arrays among `reads`, then those among `writes`; Vars only order. `context`: whose lane runs it (default: that of the first array,
+    else cpu(0)).
+    **Returns** None, at once. An error in the function is raised by whoever reads what it writes, or by `waitall`.
+    **Raises** ArgumentError if `function` cannot be called or an entry is neither an array nor a Var. **Book** chapter 2.
+
+    >>> done = Var()
+    >>> push(lambda: print("work"), writes=[done]); wait(done)
+    work
+    """
+    if not callable(function):
+        raise ArgumentError(f"engine.push: the function must be callable, got {type(function).__name__}")
+    for entry in (*reads, *writes):
+        if not isinstance(entry, (View, Var)):
+            raise ArgumentError(f"engine.push: reads and writes hold arrays or engine.Var(), got {type(entry).__name__}")
+    views = [entry for entry in (*reads, *writes) if isinstance(entry, View)]
+    lane = (context or (views[0].context if views else cpu())).lane
+    read_vars = dict.fromkeys(entry.var if isinstance(entry, View) else entry for entry in reads)
+    written = list(dict.fromkeys(entry.var if isinstance(entry, View) else entry for entry in writes))
+    arguments = [_argument(view) for view in views]
+    task = FunctionTask(lane, name or str(getattr(function, "__name__", "function")), function, arguments, written)
+    with scheduler.lock:
+        for var in read_vars:
+            task.reads(var, scheduler)
+            task.read[var] = 0
+        for var in written:
+            task.writes(var, scheduler)
+        scheduler.close(task)
+    if _thread.mode is NAIVE or not scheduler.threads_work:
+        scheduler.wait_for(task)
+        if task.failure is not None:
+            with scheduler.lock:
+                scheduler.failures.pop(task.failure, None)
+            task.failure.deliver()
+    else:
+        scheduler.make_room()
+
+
+def _argument(view: View) -> Callable[[], Any]:
+    """The array behind `view`, to be taken when the task runs."""
+
+    def array() -> Any:
+        if view.var.value is None:  # its computation failed, and now it is overwritten
+            view.var.value = storage.empty(view.spec, view.context)
+        return window(view.var.value, view.offset, view.spec)
+
+    return array
+
+
+def wait(entry: View | Var) -> None:
+    """Return when what is queued for an array or a Var has finished. Raises its failure."""
+    scheduler.wait_to_read(entry.var if isinstance(entry, View) else entry)
+
+
+def waitall() -> None:
+    """Return when everything that was pushed, by any thread, has finished.
+
+    **Raises** the oldest failure that nobody has seen yet; notes on it tell of the others. Each is raised once.
+    """
+    scheduler.wait_all()
+
+
+def set_bulk_size(size: int) -> int:
+    """Bound the operations of a segment for the calling thread; the previous bound. 0 or 1: no bulking."""
+    if size < 0:
+        raise ArgumentError(f"engine.set_bulk_size: {size} is negative")
+    close_segments()
+    before, _thread.bulk_size = _thread.bulk_size, size
+    return before
+
+
+@contextlib.contextmanager
+def bulk(size: int) -> Iterator[None]:
+    """A scope in which up to `size` operations are recorded into one segment. Values are the same as without it."""
+    before = set_bulk_size(size)
+    try:
+        yield
+    finally:
+        set_bulk_size(before)
+
+
+def close_segments() -> None:
+    """Hand what this thread has recorded to its lanes; lazy work stays as it is."""
+    with scheduler.lock:
+        for segment in _thread.segments.values():
+            if segment.state is OPEN and not segment.lazy:
+                scheduler.close(segment)
+
+
+@contextlib.contextmanager
+def _in_mode(mode: Mode) -> Iterator[None]:
+    close_segments()
+    before, _thread.mode = _thread.mode, mode
+    block_shortcuts(1)
+    try:
+        yield
+    finally:
+        block_shortcuts(-1)
+        _thread.mode = before
+
+
+def lazy() -> contextlib.AbstractContextManager[None]:
+    """A scope in which nothing runs until a value is asked for, and only what that value needs runs then.
+
+    What nobody can see any more never runs. Work that is still wanted when the scope ends stays lazy until it is read. **Book** chapter 2.
+    """
+    return _in_mode(LAZY)
+
+
+def naive() -> contextlib.AbstractContextManager[None]:
+    """A scope in which every operation runs at once, in the calling thread, and raises its own errors: for debugging."""
+    return _in_mode(NAIVE)
+
+
+@contextlib.contextmanager
+def trace() -> Iterator[list[tuple[str, str, float, float]]]:
+    """A scope that logs tasks: a list of (lane, name, start, end), seconds of `time.perf_counter`, which grows as tasks finish.
+
+    **Raises** MXNetError if a trace runs already.
+    """
+    if scheduler.events is not None:
+        raise MXNetError("engine.trace: a trace is running already")
+    events: list[tuple[str, str, float, float]] = []
+    block_shortcuts(1)
+    scheduler.events = events
+    try:
+        yield events
+    finally:
+        scheduler.drain()
+        scheduler.events = None
+        block_shortcuts(-1)
+        events.sort(key=lambda event: event[2])
+
+
+def quiet_run() -> Callable[..., Any]:
+    """A function like `lambda f, *args: f(*args)` under which NumPy prints no floating-point warnings; this thread's own.
+
+    `with np.errstate` costs more than a small operation; entering a saved context does not. It must not be nested.
+    """
+    if int(np.__version__.split(".")[0]) < 2:
+
+        def run(function: Callable[..., Any], *args: Any) -> Any:
+            with np.errstate(all="ignore"):
+                return function(*args)
+
+        return run
+    context = contextvars.copy_context()
+    context.run(np.seterr, all="ignore")
+    return context.run

@@ -1,0 +1,432 @@
+"""The scheduler: lanes, the threads that run tasks, and what happens when somebody has to wait.
+
+A *lane* is a device's queue of ready tasks with the threads that serve it (MXNET_CPU_WORKER_NTHREADS each). A task moves from its
+segment to the lane's queue when its last predecessor finishes, and any thread may then run it: a worker of the lane, or
+
+  - a thread that waits for the task's result (*helping*): rather than sleep it runs the tasks that it waits for itself, so that a
+    loop over small work never changes threads. It helps only with what it waits for, never with a stranger's long task.
+  - a thread that pushes faster than the lanes work (*back-pressure*): beyond `MAX_BYTES` of results in flight, or `MAX_TASKS` tasks, a push first
+    helps or waits until there is room.
+
+An idle worker also closes segments that their thread left open for `PATIENCE` seconds, so that recorded work starts without a sync.
+
+There is one lock. It guards the fields of all tasks and Vars, is held for a few microseconds at a time, and never while a task runs. It is
+reentrant, because the garbage collector may run a finaliser that uses arrays while a thread holds it.
+
+Who runs what: `submit` and `wait_for` run on threads of the user (or inside a task); `_serve` on workers; `_finish` on whichever
+thread ran the task. Functions whose name starts with "_" need the lock where their docstring says so. Book: chapter 2.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+
+from ..base import MXNetError, env_int
+from ..device import Context
+from .crew import after_fork as crew_after_fork
+from .crew import cores
+from .segment import Segment
+from .task import DONE, OPEN, QUEUED, READY, RUNNING, Task
+from .var import Failure, Var
+
+PATIENCE = 0.0005  # seconds that a segment may stay open while its lane is idle
+MAX_BYTES = env_int("MINIMX_MAX_BYTES_IN_FLIGHT", 1 << 30, 1)
+MAX_TASKS = env_int("MINIMX_MAX_TASKS_IN_FLIGHT", 1024, 1)
+WORKERS = env_int(("MXNET_CPU_WORKER_NTHREADS", "MINIMX_CPU_WORKERS"), 1, 1)
+
+
+class Lane:
+    """The ready tasks of a device, and its workers."""
+
+    def __init__(self, context: Context, lock: Any, workers: int) -> None:
+        self.context = context
+        self.ready: deque[Task] = deque()
+        self.open: dict[Segment, None] = {}  # segments that an idle worker may close, oldest first
+        self.wakeup = threading.Condition(lock)
+        self.workers = workers
+        self.threads: list[threading.Thread] = []
+        self.idle = 0  # workers that sleep
+
+
+class BlasThreads:
+    """Shares the cores out among tasks that run at the same time: each gets its part of BLAS's threads."""
+
+    def __init__(self) -> None:
+        self.controller: Any = None
+        self.full = 1
+        self.now = 0
+
+    def share(self, running: int) -> None:
+        """Set BLAS's threads for `running` tasks at once. The engine's lock is held; does nothing if nothing changes."""
+        if self.controller is None:
+            if running < 2:
+                return
+            self.controller = threadpoolctl.ThreadpoolController().select(user_api="blas")
+            counts = [library.num_threads for library in self.controller.lib_controllers]
+            self.full = self.now = max(counts, default=1)
+        wanted = max(1, self.full // max(1, running))
+        if wanted != self.now:
+            self.now = wanted
+            for library in self.controller.lib_controllers:
+                library.set_num_threads(wanted)
+
+
+class Running(threading.local):
+    """The stack of tasks that the calling thread runs, outermost first."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Task] = []
+
+
+class Scheduler:
+    """All lanes, the lock, and the account of what is in flight."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.finished = threading.Condition(self.lock)  # a task finished
+        self.lanes: dict[Context, Lane] = {}
+        self.lazy: weakref.WeakSet[Segment] = weakref.WeakSet()  # open lazy segments
+        self.in_flight: dict[Task, None] = {}  # closed and not done
+        self.bytes_in_flight = 0
+        self.waiting = 0  # threads that sleep on `finished`
+        self.failures: dict[Failure, None] = {}  # nobody has seen them yet
+        self.running = Running()
+        self.blas = BlasThreads()
+        self.busy = 0  # tasks that run now
+        self.threads_work = True  # False where threads cannot be started: then whoever closes a task runs it
+        self.events: list[tuple[str, str, float, float]] | None = None  # (lane, name, start, end) while somebody traces
+        self.stopping = False
+
+    # ---- lanes; the lock is held
+
+    def lane(self, context: Context) -> Lane:
+        lane = self.lanes.get(context.lane)
+        if lane is None:
+            lane = self.lanes[context.lane] = Lane(context.lane, self.lock, WORKERS if context.device_typeid != 2 else 1)
+        return lane
+
+    def _rouse(self, lane: Lane) -> None:
+        """See to it that a worker looks at `lane`."""
+        if lane.idle:
+            lane.wakeup.notify()
+        elif len(lane.threads) < lane.workers and self.threads_work:
+            number = len(lane.threads)
+            thread = threading.Thread(target=self._serve, args=(lane,), name=f"minimx-{lane.context}-{number}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # no threads here (Pyodide, or the interpreter is shutting down)
+                self.threads_work = bool(lane.threads)
+                return
+            lane.threads.append(thread)
+
+    def opened(self, segment: Segment) -> None:
+        """A segment was begun. An idle worker will close it if its thread does not."""
+        if segment.lazy:
+            self.lazy.add(segment)
+            return
+        lane = self.lane(segment.context)
+        segment.deadline = time.monotonic() + PATIENCE
+        lane.open[segment] = None
+        self._rouse(lane)
+
+    def replace_lazy(self, old: Segment, new: Segment) -> None:
+        """The open lazy segment `old` was split; `new` is what stays open of it."""
+        old.state = DONE
+        self.lazy.discard(old)
+        self.lazy.add(new)
+
+    def close(self, task: Task) -> None:
+        """No more is recorded into `task`; it runs when its predecessors have finished."""
+        if task.state is not OPEN:
+            return
+        if isinstance(task, Segment):
+            self.lanes[task.context.lane].open.pop(task, None) if task.context.lane in self.lanes else None
+            self.lazy.discard(task)
+        task.state = QUEUED
+        self.in_flight[task] = None
+        self.bytes_in_flight += task.nbytes
+        if not task.predecessors:
+            self._make_ready(task)
+
+    def _make_ready(self, task: Task) -> None:
+        task.state = READY
+        lane = self.lane(task.context)
+        lane.ready.append(task)
+        self._rouse(lane)
+        if self.waiting:
+            self.finished.notify_all()  # a sleeper may want to help
+
+    # ---- running; the lock is not held unless it says so
+
+    def _start(self, task: Task) -> None:
+        """`task` is READY and this thread takes it. The lock is held."""
+        lane = self.lanes[task.context.lane]
+        try:
+            lane.ready.remove(task)
+        except ValueError:
+            raise MXNetError(f"{task} is ready but not in its lane: a fault of minimx") from None
+        task.state = RUNNING
+        self.busy += 1
+        self.blas.share(self.busy)
+
+    def _run(self, task: Task) -> None:
+        """Run a task that `_start` took, and finish it."""
+        stack = self._stack()
+        stack.append(task)
+        start = time.perf_counter() if self.events is not None else 0.0
+        try:
+            task.run()
+        finally:
+            stack.pop()
+            with self.lock:
+                self._finish(task, start)
+
+    def _stack(self) -> list[Task]:
+        """The tasks that the calling thread runs, outermost first."""
+        return self.running.tasks
+
+    def _finish(self, task: Task, start: float) -> None:
+        """Publish results and release successors. The lock is held."""
+        for failure in task.publish():
+            self.failures[failure] = None
+        task.state = DONE
+        self.busy -= 1
+        self.in_flight.pop(task, None)
+        self.bytes_in_flight -= task.nbytes
+        for var in task.read:
+            if var.readers is not None:
+                var.readers.pop(task, None)
+        task.read = {}
+        for successor in task.successors:
+            successor.predecessors.discard(task)
+            if not successor.predecessors and successor.state is QUEUED:
+                self._make_ready(successor)
+        task.successors = []
+        if self.events is not None and start:
+            self.events.append((str(task.context.lane), task.name, start, time.perf_counter()))
+        if self.waiting:
+            self.finished.notify_all()
+
+    def _serve(self, lane: Lane) -> None:
+        """The life of a worker."""
+        np.seterr(all="ignore")
+        while True:
+            with self.lock:
+                while not lane.ready:
+                    if lane.open:
+                        oldest = next(iter(lane.open))
+                        patience = oldest.deadline - time.monotonic()
+                        if patience <= 0:
+                            self.close(oldest)
+                            continue
+                    else:
+                        patience = None
+                    lane.idle += 1
+                    lane.wakeup.wait(patience)
+                    lane.idle -= 1
+                task = lane.ready[0]
+                self._start(task)
+                if lane.ready:
+                    self._rouse(lane)
+            self._run(task)
+            del task  # a sleeping worker must not keep arrays alive
+
+    # ---- waiting
+
+    def _ready_ancestor(self, task: Task, own: list[Task]) -> Task | None:
+        """A READY task that `task` waits for (or itself); None if all that could run are running. The lock is held.
+
+        Raises MXNetError if `task` waits for a task that this very thread is running.
+        """
+        seen = {task}
+        pending = [task]
+        while pending:
+            each = pending.pop()
+            if each.state is READY:
+                return each
+            if each in own:
+                raise MXNetError(f"{each.name} waits for an array that it, or work queued behind it, writes: it would wait for ever")
+            for before in each.predecessors:
+                if before not in seen:
+                    seen.add(before)
+                    pending.append(before)
+        return None
+
+    def wait_for(self, task: Task) -> None:
+        """Return when `task` is done; run it, or what it waits for, in this thread if no other thread has begun to."""
+        own = self._stack()
+        while True:
+            with self.lock:
+                self.close(task)
+                while True:
+                    if task.state is DONE:
+                        return
+                    helped = self._ready_ancestor(task, own)
+                    if helped is not None:
+                        self._start(helped)
+                        break
+                    self._sleep()
+            self._run(helped)
+
+    def _sleep(self) -> None:
+        """Wait until some task becomes ready or done. The lock is held."""
+        self.waiting += 1
+        try:
+            self.finished.wait()
+        finally:
+            self.waiting -= 1
+
+    def demand(self, var: Var) -> Task | None:
+        """The task that computes `var`, closed; of an open lazy segment only what `var` needs. The lock is held."""
+        writer = var.writer
+        if isinstance(writer, Segment) and writer.lazy and writer.state is OPEN:
+            writer = writer.split(var, self)
+        if writer is not None:
+            self.close(writer)
+        return writer
+
+    def wait_to_read(self, var: Var) -> None:
+        """Return when `var` holds its value. Raises the failure that prevented it."""
+        while not var.ready:
+            with self.lock:
+                writer = self.demand(var)
+            if writer is None:
+                break
+            self.wait_for(writer)
+        if var.failure is not None:
+            with self.lock:
+                self.failures.pop(var.failure, None)
+            var.failure.deliver()
+
+    def wait_to_write(self, var: Var) -> None:
+        """Return when nothing that is queued reads or writes `var`."""
+        while True:
+            with self.lock:
+                task = var.writer or next(iter(var.readers or ()), None)
+            if task is None:
+                return
+            self.wait_for(task)
+
+    def make_room(self) -> None:
+        """Back-pressure: return when what is in flight is within its bounds."""
+        if self.bytes_in_flight <= MAX_BYTES and len(self.in_flight) <= MAX_TASKS:
+            return
+        own = self._stack()
+        while True:
+            with self.lock:
+                while True:
+                    if self.bytes_in_flight <= MAX_BYTES and len(self.in_flight) <= MAX_TASKS:
+                        return
+                    helped = self._any_ready()
+                    if helped is not None:
+                        self._start(helped)
+                        break
+                    if own:
+                        return  # inside a task: what it holds up may be all that is in flight
+                    self._sleep()
+            self._run(helped)
+
+    def _any_ready(self) -> Task | None:
+        """The oldest ready task of any lane. The lock is held."""
+        return next((lane.ready[0] for lane in self.lanes.values() if lane.ready), None)
+
+    def wait_all(self) -> None:
+        """Return when everything that was pushed has finished. Raises the failures that nobody has seen, as one error."""
+        self.drain()
+        with self.lock:
+            self._raise_unseen()
+
+    def drain(self) -> None:
+        """Return when everything that was pushed has finished; failures stay where they are.
+
+        Inside a task it cannot wait for that task, nor for what waits for it.
+        """
+        own = self._stack()
+        while True:
+            with self.lock:
+                for segment in [*self.lazy, *(each for lane in self.lanes.values() for each in lane.open)]:
+                    self.close(segment)
+                while True:
+                    helped = self._any_ready()
+                    if helped is not None:
+                        self._start(helped)
+                        break
+                    if all(self._held_up(task, own) for task in self.in_flight):
+                        return
+                    self._sleep()
+            self._run(helped)
+
+    def _held_up(self, task: Task, own: list[Task]) -> bool:
+        """Whether `task` is one that this thread runs, or waits for one. The lock is held."""
+        return task in own or any(self._held_up(before, own) for before in task.predecessors)
+
+    def _raise_unseen(self) -> None:
+        """Raise the oldest failure that nobody has seen, with a word on the others; all count as seen. The lock is held."""
+        unseen = [failure for failure in self.failures if not failure.seen]
+        self.failures.clear()
+        for failure in unseen[1:]:
+            failure.seen = True
+            note = f"and another task failed: {type(failure.error).__name__}: {failure.error}"
+            if hasattr(unseen[0].error, "add_note"):
+                unseen[0].error.add_note(note)
+        if unseen:
+            unseen[0].deliver()
+
+    # ---- fork and exit
+
+    def before_fork(self) -> None:
+        """Finish what is queued, so that parent and child both have it, and hold the lock while the process is copied."""
+        try:
+            self.drain()
+        finally:
+            self.lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        self.lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """A new lock and no threads: those of the parent did not come along."""
+        self.lock = threading.RLock()
+        self.finished = threading.Condition(self.lock)
+        self.running = Running()
+        self.waiting = self.busy = 0
+        self.lanes = {}
+        self.in_flight, self.bytes_in_flight = {}, 0
+        crew_after_fork()
+
+    def at_exit(self) -> None:
+        """Finish what is queued. A failure that nobody has seen is reported, since nobody will."""
+        self.stopping = True
+        try:
+            self.wait_all()
+        except Exception as error:
+            print(f"minimx: at exit, a failure that nobody had seen: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+scheduler = Scheduler()
+atexit.register(scheduler.at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=scheduler.before_fork,
+        after_in_parent=scheduler.after_fork_in_parent,
+        after_in_child=scheduler.after_fork_in_child,
+    )
+
+
+def in_order(tasks: Iterable[Any]) -> list[Any]:
+    """Events sorted by their start."""
+    return sorted(tasks, key=lambda event: event[2])
+
+
+__all__ = ["Lane", "Scheduler", "cores", "in_order", "scheduler"]

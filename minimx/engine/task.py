@@ -1,0 +1,142 @@
+"""A Task: work that the engine starts when the Vars it reads and writes are free.
+
+States, each guarded by the engine's one lock:
+
+    OPEN      still being recorded (only segments); nothing may wait for it before it is closed
+    QUEUED    closed; some predecessors have not finished
+    READY     all predecessors have finished; it lies in its lane's queue
+    RUNNING   some thread runs it
+    DONE      its results, or its failure, are in its Vars
+
+`reads` and `writes` build the edges. A task that reads a Var comes after the Var's writer; one that writes it comes after the
+writer and all readers. Edges always point from older tasks to younger ones, and a segment is closed before anything
+outside it may depend on it, so there are no cycles.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..base import user_location
+from ..device import Context
+from .var import Failure, Var
+
+if TYPE_CHECKING:
+    from .lanes import Scheduler
+
+
+class State(enum.Enum):
+    OPEN = 0
+    QUEUED = 1
+    READY = 2
+    RUNNING = 3
+    DONE = 4
+
+
+OPEN, QUEUED, READY, RUNNING, DONE = State
+
+
+class Task:
+    """Work with predecessors and successors. Subclasses say what to do in `run` and what to leave behind in `publish`."""
+
+    __slots__ = ("context", "state", "predecessors", "successors", "read", "nbytes", "cost", "name")
+
+    def __init__(self, context: Context, name: str = "task") -> None:
+        self.context = context  # whose lane runs it
+        self.state = OPEN
+        self.predecessors: set[Task] = set()  # unfinished ones only
+        self.successors: list[Task] = []
+        self.read: dict[Var, int] = {}  # the Vars it reads -> a number that segments use
+        self.nbytes = 0  # of results that do not exist yet: what back-pressure counts
+        self.cost = 0.0  # estimated nanoseconds
+        self.name = name
+
+    def run(self) -> None:
+        """Do the work and keep the results in the task. No lock is held. Must not raise: a failure is a result."""
+        raise NotImplementedError
+
+    def publish(self) -> list[Failure]:
+        """Put the results into the Vars and return new failures. The engine's lock is held."""
+        raise NotImplementedError
+
+    # ---- edges; the engine's lock is held
+
+    def after(self, other: Task | None, scheduler: Scheduler) -> None:
+        """Run only when `other` has finished. Closes it if it is an open segment."""
+        if other is None or other is self or other.state is DONE:
+            return
+        if other.state is OPEN:
+            scheduler.close(other)
+        if other.state is not DONE and other not in self.predecessors:
+            self.predecessors.add(other)
+            other.successors.append(self)
+
+    def reads(self, var: Var, scheduler: Scheduler) -> None:
+        """Enter this task as a reader of `var`."""
+        self.after(scheduler.demand(var), scheduler)
+        if var.readers is None:
+            var.readers = {}
+        var.readers[self] = None
+
+    def writes(self, var: Var, scheduler: Scheduler) -> None:
+        """Enter this task as the writer of `var`: after its writer and all its readers."""
+        self.after(var.writer, scheduler)
+        if var.readers:
+            for reader in list(var.readers):  # closing an open reader may finish it, which changes the dictionary
+                self.after(reader, scheduler)
+        var.writer = self
+        var.readers = {self: None} if self in self.read_of(var) else None
+        var.ready = False
+
+    def read_of(self, var: Var) -> tuple[Task, ...]:
+        """(self,) if this task is among the readers of `var`, else ()."""
+        return (self,) if var in self.read else ()
+
+    def release(self, var: Var, failure: Failure | None) -> None:
+        """This task's write to `var` has finished. Its readers may start."""
+        var.failure = failure
+        if var.writer is self:
+            var.writer = None
+            var.ready = failure is None
+
+    def __repr__(self) -> str:
+        return f"<{self.name} on {self.context}: {self.state.name.lower()}>"
+
+
+class FunctionTask(Task):
+    """A function that somebody pushed, with the Vars that it reads and writes."""
+
+    __slots__ = ("function", "arguments", "written", "failure", "where")
+
+    def __init__(
+        self, context: Context, name: str, function: Callable[..., Any], arguments: list[Any], written: list[Var]
+    ) -> None:
+        super().__init__(context, name)
+        self.function = function
+        self.arguments = arguments  # pairs (var, offset, spec) of the arrays that it is called with
+        self.written = written
+        self.failure: Failure | None = None
+        self.where = user_location()
+
+    def run(self) -> None:
+        for var in [*self.read, *self.written]:
+            if var.failure is not None:
+                self.failure = var.failure
+                return
+        try:
+            self.function(*[array() for array in self.arguments])
+        except BaseException as error:  # whatever it is, whoever reads the result must see it
+            self.failure = Failure(error, self.name, self.where)
+
+    def publish(self) -> list[Failure]:
+        for var in self.written:
+            self.release(var, self.failure)
+        fresh = [self.failure] if self.failure is not None else []
+        self.function, self.arguments, self.written = _nothing, [], []
+        return fresh
+
+
+def _nothing() -> None:
+    """Takes the place of a finished task's function, so that what it held on to is freed."""

@@ -1,0 +1,211 @@
+"""Functions that make arrays: from Python and NumPy values, from numbers, and from other libraries' memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import device, storage
+from ..base import ArgumentError, DTypeLike, ShapeError, as_dtype
+from ..device import Context, current_context
+from ..engine.var import Var
+from ..op import Op, Spec
+from ..ops import creation, joining
+from ..ops import shape as shape_ops
+from ..ops.forms import as_number
+from .ndarray import NDArray, from_array, invoke
+
+ShapeLike = int | Sequence[int]
+
+
+def as_context(ctx: Context | None) -> Context:
+    """`ctx`, or the default device. Raises ArgumentError for something else."""
+    if ctx is None:
+        return current_context()
+    if not isinstance(ctx, Context):
+        raise ArgumentError(f"ctx must be a Context such as mx.cpu(), got {type(ctx).__name__}")
+    return ctx
+
+
+def as_known_shape(name: str, shape: ShapeLike) -> tuple[int, ...]:
+    """`shape` as a tuple. Raises ShapeError for lengths below 1: in MXNet 1.x, 0 stands for a length that is not known."""
+    try:
+        known = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(length) for length in shape)
+    except TypeError:
+        raise ArgumentError(f"{name}: shape must be an int or a tuple of int, got {shape!r}") from None
+    if not known or any(length < 1 for length in known):
+        raise ShapeError(f"{name}: shape {known} is not known completely; every length must be at least 1")
+    return known
+
+
+def create(op: Op, ctx: Context | None, out: NDArray | None = None) -> NDArray:
+    """The result of an operator without inputs, on a device."""
+    return invoke(op, [], out, out.context if out is not None and ctx is None else as_context(ctx))[0]
+
+
+def array(source_array: Any, ctx: Context | None = None, dtype: DTypeLike = None) -> NDArray:
+    """A copy of `source_array` (numbers, nested lists, a NumPy array, an NDArray) as an NDArray.
+
+    **Args** `dtype`: float32 unless given, whatever a NumPy array's dtype is; that of an NDArray is kept. **Raises** ArgumentError for
+    lists of unequal lengths or values that are no numbers. **Source** MXNet `nd.array`.
+
+    >>> array([[1, 2], [3, 4]]).shape
+    (2, 2)
+    """
+    context = as_context(ctx)
+    if isinstance(source_array, NDArray):
+        copied = source_array.copyto(context)
+        return copied if dtype is None else copied.astype(dtype, copy=False)
+    wanted = as_dtype(dtype)
+    try:
+        with np.errstate(all="ignore"):
+            value = np.array(source_array, wanted, order="C")
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ArgumentError(f"nd.array: no {wanted.name} array can be made of {type(source_array).__name__}: {error}") from None
+    if value.ndim == 0 and not isinstance(source_array, np.ndarray):
+        value = value.reshape(1)
+    return from_array(value, context)
+
+
+def empty(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None) -> NDArray:
+    """An array of `shape` whose values are arbitrary until they are written."""
+    spec = Spec.of(as_known_shape("nd.empty", shape), as_dtype(dtype))
+    context = as_context(ctx)
+    return NDArray(Var(storage.empty(spec, context)), spec, context)
+
+
+def zeros(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, *, out: NDArray | None = None, **kwargs: Any) -> NDArray:
+    """An array of `shape` filled with 0. **Raises** ShapeError for lengths below 1."""
+    _only_dense("nd.zeros", kwargs)
+    return create(creation.Zeros(as_known_shape("nd.zeros", shape), as_dtype(dtype)), ctx, out)
+
+
+def ones(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, *, out: NDArray | None = None, **kwargs: Any) -> NDArray:
+    """An array of `shape` filled with 1. **Raises** ShapeError for lengths below 1."""
+    _only_dense("nd.ones", kwargs)
+    return create(creation.Ones(as_known_shape("nd.ones", shape), as_dtype(dtype)), ctx, out)
+
+
+def full(shape: ShapeLike, val: float, ctx: Context | None = None, dtype: DTypeLike = None, out: NDArray | None = None) -> NDArray:
+    """An array of `shape` filled with `val`. **Raises** ShapeError for lengths below 1."""
+    return create(creation.Full(as_number(val, "nd.full: val"), as_known_shape("nd.full", shape), as_dtype(dtype)), ctx, out)
+
+
+def _only_dense(name: str, kwargs: dict[str, Any]) -> None:
+    stype = kwargs.pop("stype", None) or "default"
+    if stype != "default":
+        raise ArgumentError(f"{name}: storage type {stype!r} does not exist here; only dense arrays do")
+    if kwargs:
+        raise ArgumentError(f"{name}: unknown argument {', '.join(kwargs)}; it takes shape, ctx, dtype, out")
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool | None = None,
+    ctx: Context | None = None,
+    dtype: DTypeLike = None,
+) -> NDArray:
+    """Numbers from `start` (included; 0 if only one bound is given) to `stop` (left out), `step` apart, each `repeat` times."""
+    low, high = (0.0, float(start)) if stop is None else (float(start), float(stop))
+    return create(creation.Arange(low, high, float(step), int(repeat), dtype=as_dtype(dtype)), ctx)
+
+
+def linspace(
+    start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None, dtype: DTypeLike = None
+) -> NDArray:
+    """`num` numbers at equal distances from `start` to `stop`, which is the last if `endpoint`."""
+    return create(creation.Linspace(float(start), float(stop), int(num), bool(endpoint), dtype=as_dtype(dtype)), ctx)
+
+
+def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: DTypeLike = None, **kwargs: Any) -> NDArray:
+    """N x M (M = 0: square) zeros with ones on the `k`-th diagonal."""
+    _only_dense("nd.eye", kwargs)
+    return create(creation.Eye(int(N), int(M), int(k), as_dtype(dtype)), ctx)
+
+
+def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
+    """The arrays one after the other along `axis`; a single one itself unless `always_copy`."""
+    if not arrays:
+        raise ArgumentError("nd.concatenate: the list of arrays is empty")
+    if len(arrays) == 1 and not always_copy:
+        return arrays[0]
+    return joining.concat(*arrays, dim=axis)
+
+
+def moveaxis(tensor: NDArray, source: int | Sequence[int], destination: int | Sequence[int]) -> NDArray:
+    """The axes `source` moved to the places `destination`; the others keep their order. **Raises** ValueError as NumPy does."""
+    sources = [source] if isinstance(source, int) else list(source)
+    places = [destination] if isinstance(destination, int) else list(destination)
+    if len(sources) != len(places):
+        raise ShapeError(f"moveaxis: {len(sources)} sources and {len(places)} destinations; one each is wanted")
+    frame = np.broadcast_to(np.empty((), np.bool_), tuple(range(1, tensor.ndim + 1)))  # lengths tell the axes apart
+    try:
+        moved = np.moveaxis(frame, sources, places)
+    except ValueError as error:
+        raise ShapeError(f"moveaxis: {error}") from None
+    return shape_ops.transpose(tensor, [length - 1 for length in moved.shape])
+
+
+def from_numpy(ndarray: np.ndarray[Any, Any], zero_copy: bool = True, array_cls: type[NDArray] = NDArray) -> NDArray:
+    """An NDArray on cpu(0) that shares the memory of a NumPy array, which becomes read-only; with `zero_copy=False` a copy.
+
+    **Raises** ValueError if the array is not C-contiguous or not writeable and `zero_copy` is asked for.
+    """
+    spec = Spec.of(ndarray.shape, as_dtype(ndarray.dtype))
+    if not zero_copy:
+        return array(ndarray, dtype=ndarray.dtype)
+    if not ndarray.flags.c_contiguous:
+        raise ShapeError("from_numpy: only C-contiguous arrays can share memory; use zero_copy=False")
+    shared = ndarray.view()
+    ndarray.flags.writeable = False
+    var = Var(shared)
+    var.shared = True
+    return array_cls(var, spec, device.cpu())
+
+
+def from_dlpack(dlpack: Any) -> NDArray:
+    """An NDArray that shares memory with another library's array: an object with `__dlpack__`, or a DLPack capsule."""
+    source = dlpack if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack)
+    kind, number = source.__dlpack_device__()
+    if kind == 1:
+        value = np.from_dlpack(source)
+        context = device.cpu()
+    elif kind == 2:
+        context = device.gpu(number)
+        value = device.cupy().from_dlpack(source)
+    else:
+        raise ArgumentError(f"from_dlpack: memory of device type {kind} cannot be shared; only CPU (1) and CUDA (2) can")
+    spec = Spec.of(value.shape, as_dtype(value.dtype))
+    if not value.flags.c_contiguous:
+        raise ShapeError("from_dlpack: only C-contiguous arrays can share memory")
+    var = Var(value)
+    var.shared = True
+    return NDArray(var, spec, context)
+
+
+class _Capsule:
+    """A bare capsule in the form that NumPy asks for: capsules of CPU memory only tell their device to C."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def to_dlpack_for_read(data: NDArray) -> Any:
+    """A DLPack capsule that shares the memory of `data`, when its value is there."""
+    return data.to_dlpack_for_read()
+
+
+def to_dlpack_for_write(data: NDArray) -> Any:
+    """A DLPack capsule that shares the memory of `data`, when nothing queued uses it."""
+    return data.to_dlpack_for_write()

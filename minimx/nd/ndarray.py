@@ -1,0 +1,685 @@
+"""NDArray: an array of numbers on a device, computed asynchronously.
+
+An NDArray is a View (a Var of the engine and the part of its memory that is seen) with the operators as methods and a place on autograd's tape.
+Every operation ends in `invoke`, which infers shapes, enters the work into the engine, and returns arrays whose values may still be pending. Only
+what needs a value waits: `asnumpy`, `asscalar`, `wait_to_read`, printing, `bool`.
+
+Basic indices whose elements lie in one run, `reshape` and `detach` give views that share memory; everything else copies. Book: chapter 1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from .. import autograd, device, storage
+from ..autograd import IN_PLACE, Leaf, Node, OpNode
+from ..base import FLOAT32, ArgumentError, DeviceError, DTypeError, MXNetError, ShapeError, as_dtype
+from ..device import Context, current_context
+from ..engine.front import quiet_run, shortcuts, submit, value_of
+from ..engine.front import wait as engine_wait
+from ..engine.lanes import scheduler
+from ..engine.var import Failure, Var, View
+from ..op import Op, Spec, Tensor
+from ..ops import binary, casting, creation, logic, powers, subscript, trigonometry, unary
+from ..ops import shape as _shape_ops
+from ..ops.fluent import Fluent
+from ..seeds import next_key
+from . import indexing, transfer
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+autograd_state = autograd.state
+
+
+_quiet = threading.local()  # .run: calls a NumPy function without floating-point warnings
+
+
+def _quiet_run() -> Callable[..., Any]:
+    try:
+        return _quiet.run  # type: ignore[no-any-return]  # attributes of a threading.local are untyped
+    except AttributeError:
+        _quiet.run = quiet_run()
+        return _quiet.run  # type: ignore[no-any-return]
+
+
+_numbers: dict[float, Any] = {}  # Python numbers as float32 arrays without axes: NumPy is faster with those
+
+
+def _number(value: float) -> Any:
+    """`value` as a float32 array without axes. Zeros are not kept: 0.0 and -0.0 would share an entry."""
+    array = np.array(value, np.float32)
+    if value and len(_numbers) < 1000:
+        _numbers[value] = array
+    return array
+
+
+def _operator(ufunc: Any, forms: binary.Forms) -> Callable[[Any, Any], Any]:
+    """The method for one of Python's operators.
+
+    For arrays so small that scheduling costs more than computing, and whose values are there, it calls NumPy's `ufunc` at once: the same
+    as `submit` would do a few microseconds later. It applies where nothing records, traces or asks for another mode.
+    """
+
+    def method(self: NDArray, other: Any) -> NDArray:
+        spec = self.spec
+        if spec.small and ufunc is not None and not shortcuts.blocked and self.offset < 0 and self.context.host:
+            var = self.var
+            kind = type(other)
+            if kind is NDArray:
+                if (
+                    other.spec is spec
+                    and other.offset < 0
+                    and other.context is self.context
+                    and var.ready
+                    and other.var.ready
+                ):
+                    return NDArray(Var(_quiet_run()(ufunc, var.value, other.var.value)), spec, self.context)
+            elif (kind is float or kind is int) and spec.dtype is FLOAT32 and var.ready:
+                number = _numbers.get(other)
+                if number is None:
+                    number = _number(other)
+                return NDArray(Var(_quiet_run()(ufunc, var.value, number)), spec, self.context)
+        if isinstance(other, np.ndarray):
+            other = from_array(other.astype(spec.dtype, copy=False), self.context)
+        elif not isinstance(other, (Tensor, int, float, np.generic)):
+            return NotImplemented
+        return forms.operator(self, other)  # type: ignore[no-any-return]  # an NDArray, since self is one
+
+    return method
+
+
+def from_array(value: Any, context: Context) -> NDArray:
+    """A NumPy array that nobody else sees any more, as an NDArray on `context`."""
+    spec = Spec.of(value.shape, as_dtype(value.dtype))
+    xp = device.array_module(context)
+    if xp is np:
+        value = np.ascontiguousarray(value) if value.ndim else value
+        return NDArray(Var(storage.adopt(value, context)), spec, context)
+    with device.activate(context):
+        return NDArray(Var(xp.asarray(value)), spec, context)
+
+
+def _from_pickle(value: Any, context: Context) -> NDArray:
+    return from_array(value, context)
+
+
+class NDArray(View, Fluent):
+    """An array: `shape`, `dtype`, `context`, and a value that may still be pending.
+
+    Made by `nd.array`, `nd.zeros`, ... and by operators. **Source** MXNet `mxnet.ndarray.NDArray`. **Book** chapter 1.
+    """
+
+    __slots__ = ("node", "index", "__weakref__")
+
+    __array_priority__: ClassVar[float] = 1000.0  # NumPy hands `numpy_array + ndarray` over to us
+    stype: ClassVar[str] = "default"
+
+    def __init__(self, var: Var, spec: Spec, context: Context, offset: int = -1) -> None:
+        self.var = var
+        self.spec = spec
+        self.context = context
+        self.offset = offset
+        self.node: Node | None = None  # where it came from, if it is tracked: the node and which of its outputs
+        self.index = 0
+
+    # ---- what it is; never waits
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The element type, as NumPy's class (`numpy.float32`)."""
+        return self.spec.dtype.type
+
+    @property
+    def size(self) -> int:
+        return self.spec.size
+
+    @property
+    def ndim(self) -> int:
+        return len(self.spec.shape)
+
+    @property
+    def ctx(self) -> Context:
+        return self.context
+
+    @property
+    def T(self) -> Self:
+        """The array with its axes reversed, as a copy."""
+        return self.transpose()
+
+    def __len__(self) -> int:
+        if not self.spec.shape:
+            raise MXNetError("len: an array without axes has no length")
+        return self.spec.shape[0]
+
+    __hash__ = object.__hash__  # by identity: == is elementwise
+
+    # ---- values; these wait
+
+    def asnumpy(self) -> np.ndarray[Any, Any]:
+        """The value as a NumPy array of its own. Waits for it, and raises the error that prevented it."""
+        return transfer.to_numpy(value_of(self), self.context)
+
+    def asscalar(self) -> Any:
+        """The value of an array of one element, as a NumPy scalar. **Raises** ValueError for another size."""
+        if self.spec.size != 1:
+            raise ShapeError(f"asscalar: the array has shape {self.shape}; only one of a single element is a scalar")
+        return self.asnumpy().reshape(-1)[0]
+
+    def item(self) -> Any:
+        """The value of an array of one element, as a Python number."""
+        return self.asscalar().item()
+
+    def tolist(self) -> Any:
+        """The value as nested lists of Python numbers."""
+        return self.asnumpy().tolist()
+
+    def wait_to_read(self) -> None:
+        """Return when the value is there. Raises the error that prevented it."""
+        engine_wait(self)
+
+    def wait_to_write(self) -> None:
+        """Return when nothing that is queued reads or writes this array's memory."""
+        scheduler.wait_to_write(self.var)
+
+    def __bool__(self) -> bool:
+        if self.spec.size == 0:
+            return False
+        if self.spec.size == 1:
+            return bool(self.asscalar())
+        raise ValueError(f"The truth value of an NDArray with {self.size} elements is ambiguous; compare with .sum() or .asnumpy().all()")
+
+    __nonzero__ = __bool__
+
+    def __float__(self) -> float:
+        return float(self.asscalar())
+
+    def __int__(self) -> int:
+        return int(self.asscalar())
+
+    def __index__(self) -> int:
+        if self.spec.dtype.kind not in "iu":
+            raise DTypeError(f"an array of {self.spec.dtype.name} cannot be an index; use astype('int64')")
+        return int(self.asscalar())
+
+    def __repr__(self) -> str:
+        shape_text = "x".join(str(length) for length in self.shape)
+        return f"\n{self.asnumpy()!s}\n<NDArray {shape_text} @{self.context}>"
+
+    def _repr_html_(self) -> str:
+        """What Jupyter shows: the value if it is there, else that it is pending; never waits."""
+        about = f"shape {self.shape}, {self.spec.dtype.name}, {self.context}"
+        if self.var.failure is not None:
+            about, value = about + ", failed", str(self.var.failure.error)
+        elif not self.var.ready:
+            about, value = about + ", pending", "not computed yet; printing it or asnumpy() waits"
+        else:
+            value = str(self.asnumpy())
+        return f"<pre>{html.escape(value)}</pre><small>NDArray: {html.escape(about)}</small>"
+
+    # ---- into and out of NumPy and others
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """NumPy's protocol. The result is a copy; `copy=False`, which forbids that, raises ValueError."""
+        if copy is False:
+            raise ValueError("an NDArray cannot become a NumPy array without a copy: later writes would show through")
+        array = self.asnumpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's ufuncs on NDArrays: `np.exp(x)` and `numpy_array + x` give NDArrays."""
+        return array_ufunc(ufunc, method, inputs, kwargs)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        """DLPack's protocol: share the memory with another library, without a copy."""
+        value = value_of(self)
+        scheduler.wait_to_write(self.var)
+        self.var.shared = True
+        return value.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return value_of(self).__dlpack_device__()  # type: ignore[no-any-return]  # NumPy's or CuPy's own
+
+    def to_dlpack_for_read(self) -> Any:
+        """A DLPack capsule that shares this array's memory, when its value is there."""
+        return self.__dlpack__()
+
+    def to_dlpack_for_write(self) -> Any:
+        """A DLPack capsule that shares this array's memory, when nothing queued uses it."""
+        return self.__dlpack__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_pickle, (self.asnumpy(), self.context)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    # ---- copies
+
+    def copy(self) -> Self:
+        """A copy on the same device."""
+        return casting.identity(self)
+
+    def copyto(self, other: NDArray | Context) -> NDArray:
+        """Copy into the array `other`, or to a new array on the device `other`. **Returns** the target."""
+        if isinstance(other, Context):
+            return invoke(transfer.CopyTo(self.spec.dtype, self.context), [self], None, other)[0]
+        if not isinstance(other, NDArray):
+            raise ArgumentError(f"copyto: an NDArray or a Context is wanted, got {type(other).__name__}")
+        if other is self:
+            raise ArgumentError("copyto: an array cannot be copied to itself")
+        if other.shape != self.shape:
+            raise ShapeError(f"copyto: the array has shape {self.shape}, the target {other.shape}; they must be equal")
+        invoke(transfer.CopyTo(other.spec.dtype, self.context), [self], other, other.context)
+        return other
+
+    def as_in_context(self, context: Context) -> NDArray:
+        """This array if it is on `context` already, else a copy there."""
+        return self if context == self.context else self.copyto(context)
+
+    as_in_ctx = as_in_context
+    to_device = as_in_context
+
+    def astype(self, dtype: Any, copy: bool = True) -> Self:
+        """The array converted to `dtype`. `copy=False` gives the array itself where nothing is to be converted."""
+        wanted = as_dtype(dtype)
+        if not copy and wanted == self.spec.dtype:
+            return self
+        return casting.cast(self, wanted)
+
+    def as_nd_ndarray(self) -> Self:
+        return self
+
+    def tostype(self, stype: str) -> Self:
+        """The array itself: only dense storage exists."""
+        if stype != "default":
+            raise ArgumentError(f"tostype: storage type {stype!r} does not exist here; only 'default' (dense) does")
+        return self
+
+    # ---- views that share memory
+
+    def _view(self, offset: int, shape: Sequence[int]) -> NDArray:
+        """`shape` elements that begin `offset` elements into this array, sharing its memory; not recorded."""
+        base = max(self.offset, 0)
+        return NDArray(self.var, self.spec.with_shape(shape), self.context, base + offset)
+
+    def _recorded(self, view: NDArray, op: Op) -> NDArray:
+        """`view` entered on the tape as the result of `op` on this array."""
+        if autograd_state.recording and self.node is not None:
+            record(op, [self], [view])
+        return view
+
+    def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
+        """The same memory seen with another shape.
+
+        **Args** `shape`: lengths, with MXNet's codes: 0 keeps the axis, -1 takes what is left, -2 all further axes, -3 the product of two,
+        -4 splits one in two. `reverse=True` matches from the right. **Raises** ValueError if the number of elements differs.
+        """
+        reverse = kwargs.pop("reverse", False)
+        codes = kwargs.pop("shape", shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape)
+        if kwargs:
+            raise ArgumentError(f"reshape: unknown argument {', '.join(kwargs)}; it takes shape and reverse")
+        if len(tuple(codes)) == 0:
+            raise ArgumentError("reshape: a shape is missing")
+        op = _shape_ops.Reshape(tuple(int(code) for code in codes), reverse=bool(reverse))
+        return self._recorded(self._view(0, op.infer(self.spec).shape), op)
+
+    def flatten(self, inplace: bool = False, **how: Any) -> NDArray:
+        """All axes but the first joined into one: a copy, or with `inplace=True` a view."""
+        if not inplace:
+            return _shape_ops.flatten(self, **how)
+        op = _shape_ops.Flatten()
+        return self._recorded(self._view(0, op.infer(self.spec).shape), op)
+
+    def expand_dims(self, axis: int, inplace: bool = False, **how: Any) -> NDArray:
+        """A new axis of length 1 before `axis`: a copy, or with `inplace=True` a view."""
+        if not inplace:
+            return _shape_ops.expand_dims(self, axis, **how)
+        op = _shape_ops.ExpandDims(axis)
+        return self._recorded(self._view(0, op.infer(self.spec).shape), op)
+
+    def squeeze(self, axis: Any = None, inplace: bool = False, **how: Any) -> NDArray:
+        """Axes of length 1 left out: a copy, or with `inplace=True` a view."""
+        if not inplace:
+            return _shape_ops.squeeze(self, axis, **how)
+        op = _shape_ops.Squeeze(_shape_ops.as_axes(axis))
+        return self._recorded(self._view(0, op.infer(self.spec).shape), op)
+
+    def detach(self) -> NDArray:
+        """A view of the same memory that autograd does not track."""
+        return NDArray(self.var, self.spec, self.context, self.offset)
+
+    # ---- indexing
+
+    def __getitem__(self, key: Any) -> NDArray:
+        """NumPy's indexing. One contiguous run shares memory; everything else is a copy."""
+        found = indexing.classify(key, self.shape)
+        op = subscript.Index(found.key)
+        if isinstance(found, indexing.Basic) and found.contiguous:
+            return self._recorded(self._view(found.offset, found.shape), op)
+        return invoke(op, [self])[0]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Write `value`, broadcast, into the selected elements. While autograd records see semantics of `record`."""
+        found = indexing.classify(key, self.shape)
+        if isinstance(found, indexing.Basic) and found.contiguous:
+            self._overwrite(self if found.whole else self._view(found.offset, found.shape), value, found)
+            return
+        self._check_partial_write(value)
+        source = self._as_value(value)
+        chosen, shape = found.assignment(source.shape)
+        invoke(transfer.IndexWrite(chosen), [self, source.reshape(shape) if shape and shape != source.shape else source])
+
+    def _as_value(self, value: Any) -> NDArray:
+        """What is assigned, as an array of this dtype on this device."""
+        if not isinstance(value, NDArray):
+            value = from_array(np.array(value, self.spec.dtype), self.context)
+        elif value.spec.dtype != self.spec.dtype or value.context is not self.context:
+            value = value.as_in_context(self.context).astype(self.spec.dtype, copy=False)
+        return value  # type: ignore[no-any-return]  # narrowed above
+
+    def _overwrite(self, target: NDArray, value: Any, found: indexing.Basic) -> None:
+        """Write `value` into `target`, the part of this array, in one piece, that `found` selects."""
+        if not found.whole:
+            self._check_partial_write(value)
+        if isinstance(value, (bool, int, float, np.generic)):
+            number = value.item() if isinstance(value, np.generic) else value
+            invoke(creation.Full(number, target.shape, self.spec.dtype), [], target, self.context)
+            return
+        source = self._as_value(value)
+        _, shape = found.assignment(source.shape)
+        if shape and shape != source.shape:
+            source = source.reshape(shape)
+        if source.shape != found.shape:
+            source = _shape_ops.broadcast_to(source.reshape((1,) * (len(found.shape) - source.ndim) + source.shape), found.shape)
+        if source.shape != target.shape:
+            source = source.reshape(target.shape)
+        invoke(casting.Identity(), [source], target)
+
+    def _check_partial_write(self, value: Any) -> None:
+        """Raise MXNetError if autograd records and a write into a part of this array would hide a gradient."""
+        if not autograd_state.recording:
+            return
+        if self.node is not None or (isinstance(value, NDArray) and value.node is not None):
+            raise MXNetError(IN_PLACE.format(what="a part of an array is overwritten, and the array or the value is in the graph"))
+
+    def __iter__(self) -> Iterator[NDArray]:
+        for position in range(len(self)):
+            yield self[position]
+
+    def slice_assign(self, rhs: NDArray, begin: Any, end: Any, step: Any) -> NDArray:
+        """Write `rhs` into the region from `begin` to `end`; this array."""
+        self[indexing.region(begin, end, step, self.shape)] = rhs
+        return self
+
+    def slice_assign_scalar(self, value: float, begin: Any, end: Any, step: Any) -> NDArray:
+        """Write `value` into the region from `begin` to `end`; this array."""
+        self[indexing.region(begin, end, step, self.shape)] = value
+        return self
+
+    # ---- arithmetic: as in Fluent, with a short way for tiny arrays
+
+    __add__ = _operator(np.add, binary.ADD)
+    __sub__ = _operator(np.subtract, binary.SUBTRACT)
+    __mul__ = _operator(np.multiply, binary.MULTIPLY)
+    __truediv__ = _operator(np.true_divide, binary.DIVIDE)
+    __mod__ = _operator(None, binary.MODULO)
+    __pow__ = _operator(None, powers.POWER)
+    __gt__ = _operator(None, logic.GREATER)
+    __ge__ = _operator(None, logic.GREATER_EQUAL)
+    __lt__ = _operator(None, logic.LESSER)
+    __le__ = _operator(None, logic.LESSER_EQUAL)
+    __eq__ = _operator(None, logic.EQUAL)
+    __ne__ = _operator(None, logic.NOT_EQUAL)
+
+    # ---- in-place arithmetic
+
+    def __iadd__(self, other: Any) -> Self:
+        return self._in_place(binary.ADD, other)
+
+    def __isub__(self, other: Any) -> Self:
+        return self._in_place(binary.SUBTRACT, other)
+
+    def __imul__(self, other: Any) -> Self:
+        return self._in_place(binary.MULTIPLY, other)
+
+    def __itruediv__(self, other: Any) -> Self:
+        return self._in_place(binary.DIVIDE, other)
+
+    def __imod__(self, other: Any) -> Self:
+        return self._in_place(binary.MODULO, other)
+
+    def __ipow__(self, other: Any) -> Self:
+        return self._in_place(powers.POWER, other)
+
+    def _in_place(self, forms: Any, other: Any) -> Self:
+        forms(self, other, out=self)
+        return self
+
+    # ---- autograd
+
+    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
+        """Make this array a leaf: backward puts its gradient into `.grad`, which starts as zeros.
+
+        **Args** `grad_req`: "write", "add" or "null". **Raises** KeyError for another. Attaching again starts anew and cuts earlier graphs.
+        """
+        autograd.GRAD_REQS[grad_req]
+        gradient = None if grad_req == "null" else NDArray._apply(creation.Zeros(self.shape, self.spec.dtype), (), {"ctx": self.context})
+        self.node, self.index = Leaf(gradient, grad_req), 0
+
+    @property
+    def grad(self) -> NDArray | None:
+        """The gradient's buffer of a leaf; None for any other array."""
+        return self.node.grad if isinstance(self.node, Leaf) else None
+
+    @property
+    def _fresh_grad(self) -> bool:
+        """Whether backward wrote `.grad` since this was set to False."""
+        return isinstance(self.node, Leaf) and self.node.fresh
+
+    @_fresh_grad.setter
+    def _fresh_grad(self, state: bool) -> None:
+        if isinstance(self.node, Leaf):
+            self.node.fresh = bool(state)
+
+    def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+        """Differentiate this array with respect to all leaves: see `autograd.backward`."""
+        autograd.backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
+
+    # ---- entering operators
+
+    @classmethod
+    def _apply(cls, op: Op, operands: Sequence[Any], how: Any) -> Any:
+        """Compute `op`: one array, or a list where the operator has several outputs."""
+        for position, operand in enumerate(operands):
+            if not isinstance(operand, NDArray) and operand is not None:
+                wrong_operand(op, operands, position)
+        outputs = invoke(op, operands, how.get("out"), how.get("ctx"))
+        visible = op.num_visible
+        return outputs[0] if visible == 1 else outputs[:visible]
+
+
+def wrong_operand(op: Op, operands: Sequence[Any], position: int) -> None:
+    """Raise the error for an operand that is no NDArray."""
+    operand = operands[position]
+    name = op.inputs[min(position, len(op.inputs) - 1)].rstrip("?*")
+    if isinstance(operand, Tensor):
+        raise ArgumentError(f"{op.name}: {name} is a {type(operand).__name__} and another operand an NDArray; they cannot be mixed")
+    raise ArgumentError(f"{op.name}: {name} must be an NDArray, got {type(operand).__name__}; make one with nd.array(...)")
+
+
+def invoke(op: Op, operands: Sequence[NDArray | None], out: Any = None, context: Context | None = None) -> list[NDArray]:
+    """Enter `op` into the engine and on the tape; its output arrays (those of `out` where given).
+
+    **Raises** synchronously what the rule of shapes raises, DeviceError for operands on different devices, and MXNetError for a write that
+    autograd could not follow. Errors in the kernel wait in the outputs.
+    """
+    specs: list[Any] = []
+    for position, operand in enumerate(operands):
+        if operand is None:
+            if not op.inputs[min(position, len(op.inputs) - 1)].endswith("?"):
+                raise ArgumentError(f"{op.name}: input {op.inputs[position].rstrip('*')!r} is missing")
+            specs.append(None)
+            continue
+        specs.append(operand.spec)
+        if context is None:
+            context = operand.context
+        elif op.crosses_devices:
+            pass
+        elif operand.context is not context and not (operand.context.host and context.host):
+            raise DeviceError(f"{op.name}: operands are on {context} and {operand.context}; copy one with as_in_context()")
+    if context is None:
+        context = current_context()
+    if not context.host:
+        device.array_module(context)  # raises if the GPU is not there
+    if op.needs_training:
+        op = dataclasses.replace(op, training=autograd_state.training)  # type: ignore[call-arg]  # its dataclass has the field
+    if op.data_dependent:
+        for operand in operands:
+            if operand is not None:
+                engine_wait(operand)
+        return _invoke_at_once(op, operands, context, out)
+    inferred = op.infer(*specs)
+    out_specs = inferred if type(inferred) is tuple else (inferred,)
+    targets: Sequence[NDArray | None] = (None,) * len(out_specs)
+    if out is not None:
+        targets = _targets(op, out, out_specs)
+    tracked = False
+    if autograd_state.recording:
+        tracked = any(operand is not None and operand.node is not None for operand in operands)
+        if out is not None or op.mutates:
+            _check_writes(op, operands, targets, tracked)
+    key = next_key(context) if op.needs_key else None
+    variables = submit(op, operands, out_specs, context, targets, key)
+    outputs = [
+        NDArray(var, spec, context) if target is None else target for var, spec, target in zip(variables, out_specs, targets)
+    ]
+    if tracked:
+        record(op, operands, outputs)
+    return outputs
+
+
+def _invoke_at_once(op: Op, operands: Sequence[NDArray | None], context: Context, out: Any) -> list[NDArray]:
+    """Run an operator whose output's shape depends on data, which is there."""
+    if out is not None:
+        raise ArgumentError(f"{op.name}: the output's shape depends on the data, so out= cannot be given")
+    xp = device.array_module(context)
+    with device.activate(context), np.errstate(all="ignore"):
+        results = op.kernel(xp, *[None if operand is None else value_of(operand) for operand in operands])
+    listed = results if type(results) is tuple else (results,)
+    outputs = [NDArray(Var(xp.ascontiguousarray(value)), Spec.of(value.shape, value.dtype), context) for value in listed]
+    if autograd_state.recording and any(operand is not None and operand.node is not None for operand in operands):
+        record(op, operands, outputs)
+    return outputs
+
+
+def _targets(op: Op, out: Any, out_specs: Sequence[Spec]) -> list[NDArray | None]:
+    """The arrays of `out`, checked against what the operator gives; outputs that the caller does not see get none."""
+    listed: list[Any] = list(out) if isinstance(out, (list, tuple)) else [out]
+    if len(listed) not in (op.num_visible, len(out_specs)):
+        raise ArgumentError(f"{op.name}: out has {len(listed)} arrays, the operator gives {op.num_visible}")
+    for target, spec in zip(listed, out_specs):
+        if not isinstance(target, NDArray):
+            raise ArgumentError(f"{op.name}: out must be an NDArray, got {type(target).__name__}")
+        if target.spec.shape != spec.shape:
+            raise ShapeError(f"{op.name}: out has shape {target.shape}, the result {spec.shape}; they must be equal")
+        if target.spec.dtype != spec.dtype:
+            raise DTypeError(f"{op.name}: out is {target.spec.dtype.name}, the result {spec.dtype.name}; they must be equal")
+    return listed + [None] * (len(out_specs) - len(listed))
+
+
+def _check_writes(op: Op, operands: Sequence[NDArray | None], targets: Sequence[NDArray | None], tracked: bool) -> None:
+    """Raise MXNetError if a write while recording would change a value that the graph needs, or miss a gradient.
+
+    Overwriting the whole of an untracked array with a tracked value is recorded: the array becomes that value.
+    """
+    for target in (*targets, *(operands[position] for position in op.mutates)):
+        if target is None:
+            continue
+        if target.node is not None:
+            raise MXNetError(IN_PLACE.format(what=f"{op.name} would overwrite an array that is in the graph"))
+        if not tracked:
+            continue
+        if any(operand is not None and operand.var is target.var for operand in operands):
+            raise MXNetError(IN_PLACE.format(what=f"{op.name} reads the array that it would overwrite"))
+
+
+def _untracked(array: NDArray | None, saved: bool) -> NDArray | None:
+    """The array for a node to keep: without its own node, and, unless its value is needed, without memory."""
+    if array is None:
+        return None
+    if saved:
+        kept = NDArray(array.var, array.spec, array.context, array.offset)
+    else:
+        kept = NDArray(_NOT_KEPT, array.spec, array.context)
+    return kept
+
+
+_NOT_KEPT = Var()  # stands for a value that an operator said its gradient does not look at: reading it is a fault
+_NOT_KEPT.ready = False
+_NOT_KEPT.failure = Failure(MXNetError("a gradient looks at a value that its operator did not save: a fault of minimx"), "", None)
+
+
+def record(op: Op, operands: Sequence[NDArray | None], outputs: Sequence[NDArray]) -> None:
+    """Enter an operation on the tape: the outputs become tracked."""
+    parents: list[tuple[Node, int] | None] = []
+    inputs: list[NDArray | None] = []
+    for operand in operands:
+        parents.append(None if operand is None or operand.node is None else (operand.node, operand.index))
+        kept = _untracked(operand, op.saves_inputs)
+        if kept is not None and operand is not None and op.saves_inputs:
+            kept.node, kept.index = operand.node, operand.index  # so that gradients can be differentiated again
+        inputs.append(kept)
+    node = OpNode(op, parents, inputs, [_untracked(output, op.saves_outputs) for output in outputs])
+    for index, output in enumerate(outputs):
+        output.node, output.index = node, index
+
+
+def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A NumPy ufunc applied to NDArrays among others: by our operator of that name, else by NumPy on the values.
+
+    **Returns** an NDArray on the device of the first one (NumPy's result for methods such as `reduce`).
+    """
+    first = next(each for each in (*inputs, *(kwargs.get("out") or ())) if isinstance(each, NDArray))
+    function = UFUNCS.get(ufunc.__name__)
+    if method == "__call__" and function is not None and not kwargs:
+        # A NumPy array takes the dtype of the NDArray that it meets: MXNet 1.x promotes nothing.
+        return function(
+            *[
+                from_array(np.array(each, first.spec.dtype), first.context) if isinstance(each, np.ndarray) else each
+                for each in inputs
+            ]
+        )
+    if kwargs.get("out") is not None:
+        return NotImplemented
+    result = getattr(ufunc, method)(*[each.asnumpy() if isinstance(each, NDArray) else each for each in inputs], **kwargs)
+    if method != "__call__" or not isinstance(result, np.ndarray):
+        return result
+    return from_array(result, first.context)
+
+
+UFUNCS: dict[str, Callable[..., Any]] = {
+    "add": binary.add, "subtract": binary.subtract, "multiply": binary.multiply, "divide": binary.divide,
+    "true_divide": binary.divide, "remainder": binary.modulo, "power": powers.power, "maximum": powers.maximum,
+    "minimum": powers.minimum, "hypot": powers.hypot, "equal": logic.equal, "not_equal": logic.not_equal,
+    "greater": logic.greater, "greater_equal": logic.greater_equal, "less": logic.lesser, "less_equal": logic.lesser_equal,
+    "negative": unary.negative, "absolute": unary.abs, "sign": unary.sign, "exp": unary.exp, "expm1": unary.expm1,
+    "log": unary.log, "log2": unary.log2, "log10": unary.log10, "log1p": unary.log1p, "sqrt": unary.sqrt, "cbrt": unary.cbrt,
+    "square": unary.square, "reciprocal": unary.reciprocal, "sin": trigonometry.sin, "cos": trigonometry.cos, "tan": trigonometry.tan,
+    "arcsin": trigonometry.arcsin, "arccos": trigonometry.arccos, "arctan": trigonometry.arctan, "sinh": trigonometry.sinh, "cosh": trigonometry.cosh,
+    "tanh": trigonometry.tanh, "arcsinh": trigonometry.arcsinh, "arccosh": trigonometry.arccosh, "arctanh": trigonometry.arctanh, "floor": unary.floor,
+    "ceil": unary.ceil, "trunc": unary.trunc, "rint": unary.rint, "degrees": trigonometry.degrees, "radians": trigonometry.radians,
+}  # fmt: skip

@@ -1,0 +1,3 @@
+"""`nd.utils`: where MXNet keeps the functions on files and the creation of arrays of any storage."""
+
+from .creation import array, empty, zeros

@@ -1,0 +1,411 @@
+"""What an operator is. The only registry.
+
+An operator is written once, as a frozen dataclass: its fields are its attributes, and its methods are the shape rule
+(`infer`), the computation (`kernel`) and the gradient (`vjp`). The function beneath it is what people call. That function is the
+same object in `nd` and in `sym`: `apply` looks at the operands and hands the operator to their class, which computes (NDArray)
+or builds a graph (Symbol).
+
+Everything else is derived from the registry: the JSON loader, generated programs, the operator tests, the reference pages.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypedDict, TypeVar
+
+import numpy as np
+
+from .base import ArgumentError, DTypeError, MXNetError, ShapeError, as_dtype
+
+Shape = tuple[int, ...]
+Array = Any  # what a kernel works on: a NumPy array, or a CuPy array on a GPU
+
+
+SMALL_SIZE = 8192
+
+
+class Spec:
+    """Shape and dtype of an array, without its data. Interned: equal specs are the same object.
+
+    >>> Spec.of((2, 3), "float32") is Spec.of((2, 3), np.float32)
+    True
+    """
+
+    __slots__ = ("shape", "dtype", "size", "nbytes", "small")
+    _interned: ClassVar[dict[tuple[Shape, np.dtype[Any]], Spec]] = {}
+
+    shape: Shape
+    dtype: np.dtype[Any]
+    size: int  # elements
+    nbytes: int
+    small: bool  # floating point, and so few elements that an elementwise operation takes less time than scheduling it
+
+    @classmethod
+    def of(cls, shape: Sequence[int], dtype: Any) -> Spec:
+        """The spec of `shape` (a sequence of int) and `dtype` (anything NumPy takes for one)."""
+        key = (tuple(shape), np.dtype(dtype))
+        found = cls._interned.get(key)
+        if found is None:
+            found = object.__new__(cls)
+            found.shape, found.dtype = key
+            found.size = 1
+            for length in found.shape:
+                found.size *= length
+            found.nbytes = found.size * found.dtype.itemsize
+            found.small = found.dtype.kind == "f" and 0 < len(found.shape) and found.size <= SMALL_SIZE
+            if len(cls._interned) > 100_000:  # a program that never repeats a shape must not leak
+                cls._interned.clear()
+            # setdefault: two threads that make the same spec at once must end with one object
+            found = cls._interned.setdefault(key, found)
+        return found
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def with_shape(self, shape: Sequence[int]) -> Spec:
+        return Spec.of(shape, self.dtype)
+
+    def with_dtype(self, dtype: Any) -> Spec:
+        return Spec.of(self.shape, dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Spec) and self.shape == other.shape and self.dtype == other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"{self.dtype.name}{list(self.shape)}"
+
+
+class Kind(enum.Enum):
+    """What an operator does to its data: which passes and executors may treat it specially."""
+
+    ELEMENTWISE = "elementwise"  # output[i] depends on input[i] alone; broadcasting allowed; kernel takes `out`
+    REDUCTION = "reduction"
+    GEMM = "gemm"  # time is spent in BLAS, which has threads of its own
+    OPAQUE = "opaque"
+
+
+class Op:
+    """An operator with its attributes. Subclasses are frozen dataclasses, registered under MXNet's name.
+
+    Class variables say what the engine and the passes must know. The four rules are declared here with arguments of any kind,
+    because each operator has inputs of its own: `infer(self, data, weight)`, `kernel(self, xp, data, weight)`.
+    """
+
+    __slots__ = ()
+
+    name: ClassVar[str] = ""
+    kind: ClassVar[Kind] = Kind.OPAQUE
+    #: The NumPy ufunc that computes exactly what the kernel does, on *floating* arrays; None if there is no such ufunc.
+    ufunc: ClassVar[Any] = None
+    #: Names of the inputs, in order. A name with "?" may be absent; a last name with "*" stands for any number.
+    inputs: ClassVar[tuple[str, ...]] = ("data",)
+    #: Positions of inputs that the kernel changes in place: optimizer states, running means.
+    mutates: ClassVar[tuple[int, ...]] = ()
+    #: Positions of inputs that are auxiliary states in a Symbol (a subset of `mutates`, or read-only running statistics).
+    aux: ClassVar[tuple[int, ...]] = ()
+    #: The kernel takes a keyword `key`: a `seeds.Key` from which it may make a generator.
+    needs_key: ClassVar[bool] = False
+    #: The dataclass has a field `training`, which is set from autograd's mode when the operator is called.
+    needs_training: ClassVar[bool] = False
+    #: The kernel may return a view of its first input rather than fresh memory.
+    aliases: ClassVar[bool] = False
+    #: The kernel takes `out`, memory for its only output, although it is not elementwise (elementwise kernels always do).
+    takes_out: ClassVar[bool] = False
+    #: The output's shape depends on the data (boolean_mask): the front end waits for the inputs and computes at once.
+    data_dependent: ClassVar[bool] = False
+    #: Which values `vjp` looks at beyond their shape and dtype; the others are not kept alive for it.
+    saves_inputs: ClassVar[bool] = True
+    saves_outputs: ClassVar[bool] = True
+    #: Inputs may lie on other devices than the output: copies between devices.
+    crosses_devices: ClassVar[bool] = False
+    #: An output layer of MXNet (SoftmaxOutput, make_loss): backward starts here and ignores the head gradient.
+    is_loss: ClassVar[bool] = False
+
+    @property
+    def num_outputs(self) -> int:
+        """Outputs of the kernel."""
+        return 1
+
+    @property
+    def num_visible(self) -> int:
+        """Outputs that the caller sees; the others exist for `vjp` (a dropout mask)."""
+        return self.num_outputs
+
+    def wants(self, name: str) -> bool:
+        """Whether the optional input `name` is needed after all: a graph makes a variable for it, a call without it is an error."""
+        return False
+
+    def infer(self, *args: Any, **kwargs: Any) -> Spec | tuple[Spec, ...]:
+        """Spec of the output (a tuple if there are several) from those of the inputs. Raises ShapeError or DTypeError."""
+        raise MXNetError(f"{self.name} has no rule of shapes")
+
+    def fill(self, *args: Any, **kwargs: Any) -> tuple[Spec | None, ...]:
+        """The specs of the inputs with unknown ones completed where they follow from the known (a weight from its data)."""
+        return args
+
+    def kernel(self, *args: Any, **kwargs: Any) -> Any:
+        """kernel(xp, *inputs): compute on arrays of the module `xp` (numpy or cupy); an array, or a tuple of arrays.
+
+        An elementwise kernel takes `out=None` and writes into it when it is given; one that draws random numbers takes `key`.
+        """
+        raise MXNetError(f"{self.name} has no kernel")
+
+    def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """vjp(g, y, *inputs): gradients of the inputs (None where there is none) from `g`, those of the outputs, and outputs `y`.
+
+        Written with public operators on tensors, so that it serves arrays, graphs and higher orders. `g` and `y` are tensors,
+        or tuples of tensors if the kernel has several outputs (an element of `g` may be None).
+        """
+        raise MXNetError(f"{self.name} has no gradient")
+
+    def attrs(self) -> dict[str, str]:
+        """The attributes that differ from their defaults, as the strings that MXNet writes into its JSON."""
+        given = {}
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]  # every registered Op is a dataclass
+            value = getattr(self, field.name)
+            if field.metadata.get("hidden") or value == field.default:
+                continue
+            given[field.name] = value.name if isinstance(value, np.dtype) else str(value)
+        return given
+
+    @classmethod
+    def from_attrs(cls, attrs: dict[str, str]) -> Op:
+        """The operator whose attributes are the strings `attrs`; names that start with "__" are not the operator's."""
+        types = _field_types(cls)
+        values = {}
+        for key, text in attrs.items():
+            if key.startswith("__"):
+                continue
+            if key not in types:
+                if key in cls.ignored_attrs():
+                    continue
+                raise ArgumentError(f"{cls.name}: unknown argument {key!r}; it takes {', '.join(types) or 'none'}")
+            try:
+                values[key] = parse_attr(text, types[key])
+            except (ValueError, SyntaxError, TypeError):
+                raise ArgumentError(f"{cls.name}: argument {key}={text!r} is not a {types[key]}") from None
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise ArgumentError(f"{cls.name}: {error}") from None
+
+    @classmethod
+    def ignored_attrs(cls) -> tuple[str, ...]:
+        """Attributes that old files carry and that change no value: tuning hints of a GPU library."""
+        return ("workspace", "cudnn_tune", "cudnn_off", "cudnn_algo_verbose", "num_args")
+
+
+C = TypeVar("C", bound=type[Op])
+REGISTRY: dict[str, type[Op]] = {}  # MXNet's names, the aliases too
+
+
+def hidden(default: Any) -> Any:
+    """A field of an operator that is no attribute of MXNet's: set by the system, never written to JSON."""
+    return dataclasses.field(default=default, metadata={"hidden": True})
+
+
+def register(name: str, *aliases: str) -> Callable[[C], C]:
+    """Class decorator: enter an operator under MXNet's `name` and `aliases`."""
+
+    def enter(cls: C) -> C:
+        cls.name = name
+        for each in (name, *aliases):
+            if each in REGISTRY:
+                raise MXNetError(f"operator {each} is registered twice")
+            REGISTRY[each] = cls
+        return cls
+
+    return enter
+
+
+def find(name: str) -> type[Op]:
+    """The operator class registered as `name`. Raises ArgumentError if there is none."""
+    try:
+        return REGISTRY[name]
+    except KeyError:
+        raise ArgumentError(f"no operator is called {name!r}") from None
+
+
+def _field_types(cls: type[Op]) -> dict[str, str]:
+    """Name -> annotation text of an operator's attributes."""
+    return {f.name: str(f.type) for f in dataclasses.fields(cls) if not f.metadata.get("hidden")}  # type: ignore[arg-type]
+
+
+def parse_attr(text: str, annotation: str) -> Any:
+    """A value from its string in MXNet's JSON, by the field's annotation such as "int", "tuple[int, ...] | None".
+
+    >>> parse_attr("(3, 3)", "tuple[int, ...]"), parse_attr("1", "bool"), parse_attr("None", "int | None")
+    ((3, 3), True, None)
+    """
+    if not isinstance(text, str):
+        return text
+    wanted = [part.strip() for part in annotation.split("|")]
+    if text == "None" and "None" in wanted:
+        return None
+    kind = wanted[0]
+    if kind == "str":
+        return text
+    if kind == "bool":
+        if text.lower() in ("true", "1"):
+            return True
+        if text.lower() in ("false", "0"):
+            return False
+        raise ValueError(text)
+    if kind == "int":
+        return int(text[:-1] if text.endswith("L") else text)
+    if kind == "float":
+        return float(text)
+    if "dtype" in kind:
+        return as_dtype(text)
+    value = ast.literal_eval(text.replace("L", "") if kind.startswith("tuple[int") else text)
+    if kind.startswith("tuple"):
+        return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    return value
+
+
+class Tensor:
+    """What operators are applied to: the base of NDArray (a value) and Symbol (a node of a graph)."""
+
+    __slots__ = ()
+
+    #: Python's operators on two of them stretch axes to fit (NDArray); a Symbol's want equal shapes.
+    broadcasts: ClassVar[bool] = True
+
+    @classmethod
+    def _apply(cls, op: Op, operands: Sequence[Any], how: How) -> Any:
+        raise NotImplementedError
+
+
+T = TypeVar("T", bound=Tensor)
+
+
+class How(TypedDict, total=False):
+    """Keywords that every operator takes beside its own."""
+
+    out: Any  # NDArray or list of them that receives the result (nd only)
+    name: str | None  # of the node (sym only; nd ignores it)
+    attr: dict[str, str] | None  # of the node (sym only)
+
+
+HOW = frozenset(How.__annotations__)
+
+
+def apply(op: Op, *operands: Any, **how: Any) -> Any:
+    """Apply `op`: compute if the operands are arrays, build a node if they are symbols.
+
+    An operand is a Tensor, or None where the input is absent. Raises ArgumentError for an unknown keyword or operands that are
+    no tensors, and whatever the operator's rule of shapes raises.
+    """
+    if not how.keys() <= HOW:
+        unknown = ", ".join(sorted(how.keys() - HOW))
+        raise ArgumentError(f"{op.name}: unknown argument {unknown}; it takes {signature_of(op)}")
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            return type(operand)._apply(op, operands, how)  # type: ignore[arg-type]
+    got = ", ".join(type(operand).__name__ for operand in operands) or "nothing"
+    raise ArgumentError(f"{op.name}: an NDArray or a Symbol is wanted, got {got}; make one with nd.array(...)")
+
+
+def signature_of(op: Op | type[Op]) -> str:
+    """The arguments of an operator in words, for error messages."""
+    cls = op if isinstance(op, type) else type(op)
+    names = [n.rstrip("?*") for n in cls.inputs] + list(_field_types(cls)) + sorted(HOW)
+    return ", ".join(names)
+
+
+def input_names(op: Op, count: int) -> list[str]:
+    """Names of `count` operands of `op`: `data`, `weight`; or `arg0`, `arg1` where any number may come."""
+    names = [n.rstrip("?") for n in op.inputs]
+    if names and names[-1].endswith("*"):
+        stem = names.pop()[:-1]
+        names += [f"{stem}{i}" for i in range(count - len(names))]
+    return names[:count]
+
+
+# ---- helpers that rules of shapes share
+
+
+def normalize_axis(op: Op | str, axis: int, ndim: int, what: str = "axis") -> int:
+    """`axis` counted from the front. Raises ShapeError if the array has no such axis."""
+    if not -ndim <= axis < ndim:
+        name = op if isinstance(op, str) else op.name
+        raise ShapeError(f"{name}: {what} {axis} is out of range for an array of {ndim} dimensions")
+    return axis + ndim if axis < 0 else axis
+
+
+def normalize_axes(op: Op | str, axes: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """Sorted axes counted from the front; None or () means all. Raises ShapeError for a bad or doubled one."""
+    if axes is None or (not isinstance(axes, int) and len(axes) == 0):
+        return tuple(range(ndim))
+    listed = (axes,) if isinstance(axes, int) else tuple(axes)
+    found = tuple(sorted(normalize_axis(op, axis, ndim) for axis in listed))
+    if len(set(found)) != len(found):
+        name = op if isinstance(op, str) else op.name
+        raise ShapeError(f"{name}: axes {listed} name an axis twice")
+    return found
+
+
+def same_dtype(op: Op, *inputs: Spec) -> np.dtype[Any]:
+    """The dtype that all `inputs` share. Raises DTypeError if they differ: MXNet 1.x promotes nothing."""
+    first = inputs[0].dtype
+    for i, spec in enumerate(inputs[1:], 1):
+        if spec.dtype != first:
+            names = input_names(op, len(inputs))
+            raise DTypeError(
+                f"{op.name}: {names[0]} is {first.name} but {names[i]} is {spec.dtype.name}; convert one with astype()"
+            )
+    return first
+
+
+def same_shape(op: Op, *inputs: Spec) -> Shape:
+    """The shape that all `inputs` share. Raises ShapeError if they differ."""
+    first = inputs[0].shape
+    for i, spec in enumerate(inputs[1:], 1):
+        if spec.shape != first:
+            names = input_names(op, len(inputs))
+            raise ShapeError(f"{op.name}: {names[0]} has shape {first}, {names[i]} has {spec.shape}; they must be equal")
+    return first
+
+
+def broadcast_shape(op: Op, *inputs: Spec) -> Shape:
+    """The shape to which all `inputs` broadcast. Raises ShapeError if they do not."""
+    try:
+        return np.broadcast_shapes(*(spec.shape for spec in inputs))
+    except ValueError:
+        shapes = " and ".join(str(spec.shape) for spec in inputs)
+        raise ShapeError(f"{op.name}: shapes {shapes} cannot be broadcast together") from None
+
+
+def filled(spec: Spec | None, shape: Sequence[int], like: Spec) -> Spec:
+    """`spec` with its unknown dimensions (0) taken from `shape`; all of `shape`, with the dtype of `like`, if it is None."""
+    if spec is None:
+        return Spec.of(shape, like.dtype)
+    if len(spec.shape) != len(shape) or 0 not in spec.shape:
+        return spec
+    return spec.with_shape([known or other for known, other in zip(spec.shape, shape)])
+
+
+def require_ndim(op: Op, what: str, spec: Spec, *allowed: int) -> None:
+    """Raise ShapeError unless `spec` has one of the `allowed` numbers of dimensions."""
+    if len(spec.shape) not in allowed:
+        wanted = " or ".join(str(n) for n in allowed)
+        raise ShapeError(f"{op.name}: {what} has shape {spec.shape}; {wanted} dimensions are needed")
+
+
+def doc_names() -> list[str]:
+    """Every registered name, sorted: for the reference pages and the tests."""
+    return sorted(REGISTRY)
+
+
+__all__ = [
+    "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Spec", "T", "Tensor", "apply", "broadcast_shape", "doc_names", "filled",
+    "find", "hidden", "input_names", "normalize_axes", "normalize_axis", "parse_attr", "register", "require_ndim", "same_dtype",
+    "same_shape", "signature_of",
+]  # fmt: skip

@@ -1,0 +1,202 @@
+"""Activation functions of neural networks, elementwise: relu, sigmoid, softsign, hard_sigmoid, softrelu; Activation; smooth_l1.
+
+`Activation` is MXNet's layer that chooses one of them by name; it computes nothing of its own. Most gradients need the output
+only, so that the input's memory is free again as soon as the layer is done. LeakyReLU and its kin are with the layers.
+Book: chapter 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..base import ArgumentError
+from ..op import Array, How, Op, Spec, T, apply, register
+from .forms import FLOATS, NUMBERS, Unary, as_number, require_kind, scratch
+from .trigonometry import Tanh
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+@register("relu")
+@dataclass(frozen=True, slots=True)
+class Relu(Unary):
+    accepts = NUMBERS
+    saves_inputs = False
+
+    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
+        if data.dtype.kind == "f":
+            return data.clip(data.dtype.type(0), data.dtype.type(math.inf), out=out)  # twice as fast as maximum with a number
+        return xp.maximum(data, data.dtype.type(0), out=out)
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        return (g * (y > 0),)
+
+
+def relu(data: T, **how: Unpack[How]) -> T:
+    """Rectified linear unit, elementwise: `y = max(data, 0)`.
+
+    **Shapes** data and result (...). **Gradient** `g` where data is above 0, else 0. **Source** MXNet `relu`.
+    """
+    return apply(Relu(), data, **how)
+
+
+@register("sigmoid")
+@dataclass(frozen=True, slots=True)
+class Sigmoid(Unary):
+    saves_inputs = False
+
+    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
+        result = xp.negative(data, out=scratch(xp, data, out))
+        xp.exp(result, out=result)  # infinite for large negative data, whose sigmoid is then 0, as it should be
+        xp.add(result, data.dtype.type(1), out=result)
+        return xp.reciprocal(result, out=result)
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        return (g * (y * (1 - y)),)
+
+
+def sigmoid(data: T, **how: Unpack[How]) -> T:
+    """Logistic function, elementwise: `y = 1 / (1 + exp(-data))`.
+
+    **Shapes** data and result (...). **Gradient** `g * (y * (1 - y))`. **Source** MXNet `sigmoid`.
+    """
+    return apply(Sigmoid(), data, **how)
+
+
+@register("softsign")
+@dataclass(frozen=True, slots=True)
+class Softsign(Unary):
+    saves_inputs = False
+
+    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
+        scale = xp.abs(data)
+        xp.add(scale, data.dtype.type(1), out=scale)
+        return xp.divide(data, scale, out=scale if out is None else out)
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        return (g * (1 - y.abs()).square(),)
+
+
+def softsign(data: T, **how: Unpack[How]) -> T:
+    """Softsign, elementwise: `y = data / (1 + |data|)`.
+
+    **Shapes** data and result (...). **Gradient** `g * (1 - |y|)**2`. **Source** MXNet `softsign`.
+    """
+    return apply(Softsign(), data, **how)
+
+
+@dataclass(frozen=True, slots=True)
+class SoftRelu(Unary):
+    """`log(1 + exp(data))`, as `max(data, 0) + log(1 + exp(-|data|))`, which overflows nowhere. Part of Activation only."""
+
+    name = "softrelu"
+    saves_inputs = False
+
+    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
+        tail = xp.abs(data)
+        xp.negative(tail, out=tail)
+        xp.log1p(xp.exp(tail, out=tail), out=tail)
+        result = xp.maximum(data, data.dtype.type(0), out=out)
+        return xp.add(result, tail, out=result)
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        return (-g * (-y).expm1(),)
+
+
+@register("hard_sigmoid")
+@dataclass(frozen=True, slots=True)
+class HardSigmoid(Unary):
+    alpha: float = 0.2
+    beta: float = 0.5
+
+    saves_inputs: ClassVar = False
+
+    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
+        number = data.dtype.type
+        result = xp.multiply(data, number(self.alpha), out=out)
+        xp.add(result, number(self.beta), out=result)
+        return result.clip(number(0), number(1), out=result)
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        return (g * ((y > 0) * (y < 1)) * self.alpha,)
+
+
+def hard_sigmoid(data: T, alpha: float = 0.2, beta: float = 0.5, **how: Unpack[How]) -> T:
+    """Sigmoid of straight pieces, elementwise: `y = min(max(alpha * data + beta, 0), 1)`.
+
+    **Shapes** data and result (...). **Gradient** `g * alpha` where y is inside (0, 1), else 0. **Source** MXNet `hard_sigmoid`.
+    """
+    return apply(HardSigmoid(as_number(alpha, "hard_sigmoid"), as_number(beta, "hard_sigmoid")), data, **how)
+
+
+ACTIVATIONS: dict[str, Unary] = {
+    "relu": Relu(),
+    "sigmoid": Sigmoid(),
+    "softrelu": SoftRelu(),
+    "softsign": Softsign(),
+    "tanh": Tanh(),
+}
+
+
+@register("Activation")
+@dataclass(frozen=True, slots=True)
+class Activate(Unary):
+    act_type: str
+
+    saves_inputs: ClassVar = False
+
+    def infer(self, data: Spec) -> Spec:
+        if self.act_type not in ACTIVATIONS:
+            raise ArgumentError(f"Activation: act_type is {self.act_type!r}; choose one of {', '.join(ACTIVATIONS)}")
+        require_kind(self, data.dtype, FLOATS)
+        return data
+
+    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
+        return ACTIVATIONS[self.act_type].kernel(xp, data, out)
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        return ACTIVATIONS[self.act_type].vjp(g, y, data)
+
+
+def Activation(data: T, act_type: str, **how: Unpack[How]) -> T:
+    """The activation function named `act_type`, elementwise: relu, sigmoid, softrelu (`log(1 + exp(data))`), softsign or tanh.
+
+    **Shapes** data and result (...). **Gradient** that of the function. **Source** MXNet `Activation`.
+    """
+    return apply(Activate(act_type), data, **how)
+
+
+@register("smooth_l1")
+@dataclass(frozen=True, slots=True)
+class SmoothL1(Unary):
+    scalar: float = 1.0
+
+    saves_outputs: ClassVar = False
+
+    @classmethod
+    def ignored_attrs(cls) -> tuple[str, ...]:
+        return (*Op.ignored_attrs(), "is_int")
+
+    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
+        number = data.dtype.type
+        square = number(self.scalar**2)
+        size = xp.abs(data)
+        near = xp.minimum(size, number(1) / square)  # with it both pieces are one formula: near * (size - near / 2) * square
+        xp.subtract(size, near * number(0.5), out=size)
+        xp.multiply(near, square, out=near)
+        return xp.multiply(size, near, out=out)
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        return (g * (data * self.scalar**2).clip(-1.0, 1.0),)
+
+
+def smooth_l1(data: T, scalar: float = 1.0, **how: Unpack[How]) -> T:
+    """Square near 0 and absolute value far away, elementwise, for `s = scalar`: `(s * data)**2 / 2` where `|data| < 1 / s**2`,
+    else `|data| - 1 / (2 * s**2)`.
+
+    **Shapes** data and result (...). **Gradient** `g * clip(data * s**2, -1, 1)`. **Source** MXNet `smooth_l1`.
+    """
+    return apply(SmoothL1(as_number(scalar, "smooth_l1")), data, **how)

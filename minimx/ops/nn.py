@@ -1,0 +1,629 @@
+"""The layers of a network that have no subject of their own: fully connected, softmax and its kin, leaky rectifiers, dropout.
+
+Normalisations are in norm.py, the output layers that start a backward pass in loss.py. A fully connected layer is one product of
+matrices and one addition, and its gradient is two products and a sum. Book: chapters 1 and 3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..base import ArgumentError, DTypeError, DTypeLike, MXNetError, ShapeError, as_dtype
+from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, filled, hidden, normalize_axis, register, same_dtype
+from .binary import broadcast_mul
+from .linalg import dot, multiply
+from .special import Erf, erf
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+# ---- helpers that layers share
+
+
+def require_float(op: Op, spec: Spec, what: str = "data") -> None:
+    """Raise DTypeError unless `spec` is floating."""
+    if spec.dtype.kind != "f":
+        raise DTypeError(f"{op.name}: {what} is {spec.dtype.name}, wants a floating dtype; convert it with astype('float32')")
+
+
+def require_input(op: Op, what: str, spec: Spec | None, wanted: bool, advice: str) -> None:
+    """Raise ArgumentError unless the optional input `what` is there exactly when it is `wanted`."""
+    if (spec is not None) != wanted:
+        raise ArgumentError(f"{op.name}: {what} is {'missing' if wanted else 'given but not used'}; {advice}")
+
+
+def require_shape(op: Op, what: str, spec: Spec, shape: Shape, reason: str) -> None:
+    """Raise ShapeError unless `spec` has `shape`, which follows from `reason`."""
+    if spec.shape != shape:
+        raise ShapeError(f"{op.name}: {what} has shape {spec.shape}, {reason} needs {shape}")
+
+
+def require_choice(op: Op, what: str, value: str, *choices: str) -> None:
+    """Raise ArgumentError unless the attribute `what` is one of `choices`."""
+    if value not in choices:
+        raise ArgumentError(f"{op.name}: {what}={value!r} is not known; choose one of {', '.join(choices)}")
+
+
+def accurate(xp: Any, array: Array) -> Array:
+    """`array` in a dtype to sum in: float16 becomes float32."""
+    return array.astype(xp.float32) if array.dtype == xp.float16 else array
+
+
+def along_axis(shape: Shape, axis: int) -> Shape:
+    """The shape in which a vector lies along `axis` of an array of `shape`, to be combined with it by broadcasting."""
+    return tuple(length if position == axis else 1 for position, length in enumerate(shape))
+
+
+# ---- fully connected
+
+
+@register("FullyConnected", "_sparse_FullyConnected")
+@dataclass(frozen=True, slots=True)
+class FullyConnectedLayer(Op):
+    kind = Kind.GEMM
+    inputs: ClassVar = ("data", "weight", "bias?")
+    takes_out = True
+    saves_outputs = False
+
+    num_hidden: int
+    no_bias: bool = False
+    flatten: bool = True
+
+    def wants(self, name: str) -> bool:
+        return name == "bias" and not self.no_bias
+
+    def _columns(self, shape: Shape) -> int:
+        return math.prod(shape[1:]) if self.flatten else shape[-1]
+
+    def infer(self, data: Spec, weight: Spec, bias: Spec | None = None) -> Spec:
+        if self.num_hidden < 1:
+            raise ArgumentError(f"FullyConnected: num_hidden={self.num_hidden} is not positive; give the number of outputs")
+        require_input(self, "bias", bias, not self.no_bias, "pass it with no_bias=False, or leave it out with no_bias=True")
+        dtype = same_dtype(self, data, weight) if bias is None else same_dtype(self, data, weight, bias)
+        if not data.ndim:
+            raise ShapeError("FullyConnected: data has no axis, wants at least 1 dimension")
+        require_shape(self, "weight", weight, (self.num_hidden, self._columns(data.shape)), f"data of shape {data.shape}")
+        if bias is not None:
+            require_shape(self, "bias", bias, (self.num_hidden,), f"num_hidden={self.num_hidden}")
+        return Spec.of((*(data.shape[:1] if self.flatten else data.shape[:-1]), self.num_hidden), dtype)
+
+    def fill(self, data: Spec | None, weight: Spec | None, *bias: Spec | None) -> tuple[Spec | None, ...]:
+        if data is not None and data.ndim and self._columns(data.shape):
+            weight = filled(weight, (self.num_hidden, self._columns(data.shape)), data)
+        if data is not None and data.ndim and weight is not None and weight.ndim == 2 and (data.ndim == 2 or not self.flatten):
+            data = filled(data, (*data.shape[:-1], weight.shape[1]), data)
+        like = weight or data
+        return (data, weight, *(filled(spec, (self.num_hidden,), like) if like is not None else spec for spec in bias))
+
+    def kernel(self, xp: Any, data: Array, weight: Array, bias: Array | None = None, out: Array | None = None) -> Array:
+        shape = (*(data.shape[:1] if self.flatten else data.shape[:-1]), self.num_hidden)
+        rows = data if data.ndim == 2 else data.reshape(math.prod(shape[:-1]), weight.shape[1])
+        if out is None:
+            out = xp.empty(shape, data.dtype)
+        target = out.reshape(len(rows), self.num_hidden)
+        multiply(xp, rows, weight.T, target)
+        if bias is not None:
+            target += bias
+        return out
+
+    def vjp(self, g: Any, y: Any, data: Any, weight: Any, *bias: Any) -> tuple[Any, ...]:
+        rows, head = data, g
+        if len(data.shape) != 2:
+            count = math.prod(g.shape[:-1])
+            rows, head = data.reshape((count, weight.shape[1])), g.reshape((count, self.num_hidden))
+        to_data = dot(head, weight)
+        to_weight = dot(head, rows, transpose_a=True)
+        return (
+            to_data if rows is data else to_data.reshape(data.shape),
+            to_weight,
+            *(head.sum(axis=0) if each is not None else None for each in bias),
+        )
+
+
+def FullyConnected(
+    data: T,
+    weight: T | None = None,
+    bias: T | None = None,
+    num_hidden: int = 0,
+    no_bias: bool = False,
+    flatten: bool = True,
+    **how: Unpack[How],
+) -> T:
+    """A fully connected layer: `y = data weight' + bias`.
+
+    **Shapes** data (N, ...) is taken as (N, K) if `flatten`, else (..., K); weight (M, K), bias (M,), result (N, M) or (..., M).
+    **Args** `num_hidden`: M; `no_bias`: there is no bias. **Gradient** `g weight`, `g' data`, the sum of g over all rows.
+    **Source** MXNet `FullyConnected`.
+    """
+    op = FullyConnectedLayer(int(num_hidden), bool(no_bias), bool(flatten))
+    return apply(op, data, weight, *(() if bias is None and op.no_bias else (bias,)), **how)
+
+
+fully_connected = FullyConnected
+
+
+# ---- softmax and its kin
+
+
+def softmax_of(xp: Any, data: Array, axis: int, out: Array | None = None) -> Array:
+    """Exponentials of floating `data`, divided by their sum along `axis`; the largest is subtracted first, so that none overflows."""
+    if not data.size:
+        return xp.empty_like(data) if out is None else out
+    exponentials = xp.subtract(data, data.max(axis, keepdims=True), out=out)
+    xp.exp(exponentials, out=exponentials)
+    exponentials /= exponentials.sum(axis, keepdims=True)
+    return exponentials
+
+
+@dataclass(frozen=True, slots=True)
+class Normalizer(Op):
+    """What softmax, softmin and log_softmax have in common: attributes, the rule of shapes, preparation of the data."""
+
+    takes_out = True
+    saves_inputs = False
+
+    axis: int = -1
+    temperature: float | None = None
+    dtype: np.dtype[Any] | None = None
+    use_length: bool = False
+
+    def infer(self, data: Spec, length: Spec | None = None) -> Spec:
+        require_float(self, data)
+        axis = normalize_axis(self, self.axis, data.ndim)
+        if self.dtype is not None and self.dtype.kind != "f":
+            raise ArgumentError(f"{self.name}: dtype={self.dtype.name} is not a floating dtype")
+        require_input(self, "length", length, self.use_length, "pass the lengths together with use_length=True")
+        if length is not None:
+            if length.dtype.kind not in "iu":
+                raise DTypeError(f"{self.name}: length is {length.dtype.name}, wants integers; convert it with astype('int32')")
+            require_shape(self, "length", length, data.shape[:axis] + data.shape[axis + 1 :], f"axis {axis} of data {data.shape}")
+        return data if self.dtype is None else data.with_dtype(self.dtype)
+
+    def prepare(self, xp: Any, data: Array) -> Array:
+        """`data` in the dtype to compute in, divided by the temperature; `data` itself where nothing is to be done."""
+        wanted = np.result_type(data.dtype, np.float32 if self.dtype is None else self.dtype, np.float32)
+        logits = data.astype(wanted, copy=False)
+        return logits if self.temperature in (None, 1.0) else logits / wanted.type(self.temperature)
+
+    def finish(self, xp: Any, result: Array, data: Array, out: Array | None) -> Array:
+        """`result` in the dtype that was promised, and where."""
+        if out is not None and result is not out:
+            out[...] = result
+            return out
+        return result.astype(data.dtype if self.dtype is None else self.dtype, copy=False)
+
+    def target(self, logits: Array, data: Array, out: Array | None) -> Array | None:
+        """`out` where the result can be computed in it: it has the dtype of `logits`."""
+        return out if out is not None and out.dtype == logits.dtype else None
+
+    def returned(self, gradient: Any, data: Any, length: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Gradients of the inputs from that of the logits: undo temperature and dtype."""
+        if self.temperature not in (None, 1.0):
+            gradient = gradient / self.temperature
+        if self.dtype is not None and self.dtype != data.dtype:
+            gradient = gradient.astype(data.dtype)
+        return (gradient, *(None for _ in length))
+
+
+def softmax_vjp(g: Any, y: Any, axis: int) -> Any:
+    """Gradient of a softmax from its result: each y_i times how far g_i is above the mean of g that y weighs."""
+    weighed = g * y
+    return weighed - broadcast_mul(y, weighed.sum(axis=axis, keepdims=True))
+
+
+@register("softmax")
+@dataclass(frozen=True, slots=True)
+class Softmax(Normalizer):
+    inputs: ClassVar = ("data", "length?")
+
+    def wants(self, name: str) -> bool:
+        return name == "length" and self.use_length
+
+    def fill(self, data: Spec | None, *length: Spec | None) -> tuple[Spec | None, ...]:
+        if data is None or not length:
+            return (data, *length)
+        axis = normalize_axis(self, self.axis, data.ndim)
+        return data, filled(length[0], data.shape[:axis] + data.shape[axis + 1 :], data.with_dtype("int32"))
+
+    def kernel(self, xp: Any, data: Array, length: Array | None = None, out: Array | None = None) -> Array:
+        logits = self.prepare(xp, data)
+        if length is None:
+            return self.finish(xp, softmax_of(xp, logits, self.axis, self.target(logits, data, out)), data, out)
+        axis = self.axis % data.ndim
+        positions = xp.arange(data.shape[axis]).reshape(along_axis(data.shape, axis))
+        inside = positions < xp.expand_dims(length, axis)
+        result = softmax_of(xp, xp.where(inside, logits, -xp.inf).astype(logits.dtype, copy=False), self.axis)
+        return self.finish(xp, xp.where(inside, result, result.dtype.type(0)), data, out)
+
+    def vjp(self, g: Any, y: Any, data: Any, *length: Any) -> tuple[Any, ...]:
+        return self.returned(softmax_vjp(g, y, self.axis), data, length)
+
+
+def softmax(
+    data: T,
+    length: T | None = None,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: DTypeLike = None,
+    use_length: bool | None = False,
+    **how: Unpack[How],
+) -> T:
+    """Exponentials along `axis`, scaled to sum to 1: `y_i = exp(data_i / temperature) / sum_j exp(data_j / temperature)`.
+
+    **Shapes** data and result (...), length: the shape of data without `axis`. **Args** `use_length`: only the first `length` elements
+    along the axis take part, the others give 0; `dtype`: of the result. **Gradient** `y (g - sum(g y))`. **Source** MXNet `softmax`.
+    """
+    op = Softmax(int(axis), *_scaling(temperature, dtype), bool(use_length))
+    return apply(op, data, *(() if length is None and not op.use_length else (length,)), **how)
+
+
+def _scaling(temperature: float | None, dtype: DTypeLike) -> tuple[float | None, np.dtype[Any] | None]:
+    return None if temperature is None else float(temperature), None if dtype is None else as_dtype(dtype)
+
+
+@register("softmin")
+@dataclass(frozen=True, slots=True)
+class Softmin(Normalizer):
+    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
+        logits = xp.negative(self.prepare(xp, data))
+        return self.finish(xp, softmax_of(xp, logits, self.axis, logits), data, out)
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        return self.returned(-softmax_vjp(g, y, self.axis), data, ())
+
+
+def softmin(
+    data: T,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: DTypeLike = None,
+    use_length: bool | None = False,
+    **how: Unpack[How],
+) -> T:
+    """Softmax of the negated data: `y_i = exp(-data_i / temperature) / sum_j exp(-data_j / temperature)`.
+
+    **Shapes** data and result (...). **Gradient** `-y (g - sum(g y))`. **Source** MXNet `softmin`.
+    """
+    return apply(Softmin(int(axis), *_scaling(temperature, dtype), bool(use_length)), data, **how)
+
+
+@register("log_softmax")
+@dataclass(frozen=True, slots=True)
+class LogSoftmax(Normalizer):
+    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
+        logits = self.prepare(xp, data)
+        if not data.size:
+            return self.finish(xp, xp.empty_like(logits), data, out)
+        shifted = xp.subtract(logits, logits.max(self.axis, keepdims=True), out=self.target(logits, data, out))
+        shifted -= xp.log(xp.exp(shifted).sum(self.axis, keepdims=True))
+        return self.finish(xp, shifted, data, out)
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        gradient = g - broadcast_mul(y.exp(), g.sum(axis=self.axis, keepdims=True))
+        return self.returned(gradient, data, ())
+
+
+def log_softmax(
+    data: T,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: DTypeLike = None,
+    use_length: bool | None = False,
+    **how: Unpack[How],
+) -> T:
+    """Logarithm of the softmax along `axis`: `y_i = data_i - log sum_j exp(data_j)`, with data divided by `temperature` first.
+
+    **Shapes** data and result (...). **Gradient** `g - exp(y) sum(g)`. **Source** MXNet `log_softmax`.
+    """
+    return apply(LogSoftmax(int(axis), *_scaling(temperature, dtype), bool(use_length)), data, **how)
+
+
+@register("SoftmaxActivation")
+@dataclass(frozen=True, slots=True)
+class SoftmaxActivationLayer(Op):
+    saves_inputs = False
+
+    mode: str = "instance"
+
+    def infer(self, data: Spec) -> Spec:
+        require_choice(self, "mode", self.mode, "instance", "channel")
+        require_float(self, data)
+        if data.ndim < 2:
+            raise ShapeError(f"SoftmaxActivation: data has shape {data.shape}, wants at least 2 dimensions")
+        return data
+
+    def kernel(self, xp: Any, data: Array) -> Array:
+        rows = data if self.mode == "channel" else data.reshape(len(data), math.prod(data.shape[1:]))
+        return softmax_of(xp, accurate(xp, rows), 1).astype(data.dtype, copy=False).reshape(data.shape)
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        if self.mode == "channel" or len(y.shape) == 2:
+            return (softmax_vjp(g, y, 1),)
+        return (softmax_vjp(g.flatten(), y.flatten(), 1).reshape(data.shape),)
+
+
+def SoftmaxActivation(data: T, mode: str = "instance", **how: Unpack[How]) -> T:
+    """Softmax over all but the first axis (`mode` "instance") or over axis 1 ("channel").
+
+    **Shapes** data and result (N, C, ...). **Gradient** `y (g - sum(g y))`. **Source** MXNet `SoftmaxActivation`.
+    """
+    return apply(SoftmaxActivationLayer(mode), data, **how)
+
+
+# ---- leaky rectifiers
+
+SELU_ALPHA = 1.6732632423543772
+SELU_SCALE = 1.0507009873554805
+RECTIFIERS = ("leaky", "elu", "selu", "gelu", "prelu", "rrelu")
+
+
+class LeakyRectifier(Op):
+    """MXNet's LeakyReLU is six functions under one name. Four are elementwise; prelu learns its slope and rrelu draws it, so that they
+    are classes of their own, chosen when the attributes are known."""
+
+    __slots__ = ()
+
+    act_type: str
+    slope: float
+    lower_bound: float
+    upper_bound: float
+
+    @classmethod
+    def choose(cls, act_type: str, slope: float, lower_bound: float, upper_bound: float) -> Op:
+        """The operator for `act_type`. Raises ArgumentError for an unknown one."""
+        kind = {"prelu": PReLU, "rrelu": RReLU}.get(act_type, LeakyReLULayer)
+        return kind(act_type, slope, lower_bound, upper_bound)
+
+    @classmethod
+    def from_attrs(cls, attrs: dict[str, str]) -> Op:
+        op = super().from_attrs(attrs)
+        assert isinstance(op, LeakyRectifier)
+        return cls.choose(op.act_type, op.slope, op.lower_bound, op.upper_bound)
+
+
+@register("LeakyReLU")
+@dataclass(frozen=True, slots=True)
+class LeakyReLULayer(LeakyRectifier):
+    kind = Kind.ELEMENTWISE
+
+    act_type: str = "leaky"
+    slope: float = 0.25
+    lower_bound: float = 0.125
+    upper_bound: float = 0.334
+
+    def infer(self, data: Spec) -> Spec:
+        require_choice(self, "act_type", self.act_type, *RECTIFIERS)
+        require_float(self, data)
+        return data
+
+    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
+        if self.act_type == "leaky":
+            # The identity lies above the other line on the right of 0 and below it on the left, unless that line is steeper.
+            return (xp.maximum if self.slope <= 1 else xp.minimum)(data, data * data.dtype.type(self.slope), out=out)
+        if self.act_type == "gelu":
+            bell = data * data.dtype.type(math.sqrt(0.5))
+            Erf().kernel(xp, bell, out=bell)
+            bell += 1
+            bell *= data
+            return xp.multiply(bell, data.dtype.type(0.5), out=out)
+        scale, slope = (SELU_SCALE, SELU_ALPHA) if self.act_type == "selu" else (1.0, self.slope)
+        # exp(x) - 1 of the negative part, which is 0 where the data is positive.
+        left = xp.minimum(data, data.dtype.type(0))
+        xp.expm1(left, out=left)
+        left *= data.dtype.type(slope)
+        result = xp.maximum(data, data.dtype.type(0), out=out)
+        result += left
+        if scale != 1.0:
+            result *= data.dtype.type(scale)
+        return result
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        if self.act_type == "leaky":
+            return (g * ((data > 0) * (1.0 - self.slope) + self.slope),)
+        if self.act_type == "gelu":
+            below = erf(data * math.sqrt(0.5)) * 0.5 + 0.5
+            return (g * (below + data * (data * data * -0.5).exp() * (1.0 / math.sqrt(2.0 * math.pi))),)
+        scale, slope = (SELU_SCALE, SELU_ALPHA) if self.act_type == "selu" else (1.0, self.slope)
+        positive = data > 0
+        # left of 0 the slope is scale * slope * exp(data), which is how far the function is above its limit
+        return (g * (positive * scale + (1.0 - positive) * (y + scale * slope)),)
+
+
+@dataclass(frozen=True, slots=True)
+class PReLU(LeakyRectifier):
+    name = "LeakyReLU"
+    inputs: ClassVar = ("data", "gamma")
+    saves_outputs = False
+
+    act_type: str = "leaky"
+    slope: float = 0.25
+    lower_bound: float = 0.125
+    upper_bound: float = 0.334
+
+    def _channels(self, shape: Shape) -> int:
+        return shape[1] if len(shape) > 1 else shape[0]
+
+    def infer(self, data: Spec, gamma: Spec) -> Spec:
+        require_float(self, data)
+        same_dtype(self, data, gamma)
+        if not data.ndim:
+            raise ShapeError("LeakyReLU: data has no axis, wants at least 1 dimension")
+        if gamma.shape not in ((1,), (self._channels(data.shape),)):
+            raise ShapeError(
+                f"LeakyReLU: gamma has shape {gamma.shape}, data of shape {data.shape} needs (1,) or ({self._channels(data.shape)},)"
+            )
+        return data
+
+    def fill(self, data: Spec | None, gamma: Spec | None) -> tuple[Spec | None, ...]:
+        return (data, gamma) if data is None or not data.ndim else (data, filled(gamma, (self._channels(data.shape),), data))
+
+    def _shape(self, data: Shape, gamma: Shape) -> Shape:
+        """The shape in which gamma broadcasts over the channels, axis 1."""
+        axis = 1 if len(data) > 1 else 0
+        return tuple(gamma[0] if position == axis else 1 for position in range(len(data)))
+
+    def kernel(self, xp: Any, data: Array, gamma: Array) -> Array:
+        return xp.where(data > 0, data, data * gamma.reshape(self._shape(data.shape, gamma.shape)))
+
+    def vjp(self, g: Any, y: Any, data: Any, gamma: Any) -> tuple[Any, ...]:
+        shape = self._shape(data.shape, gamma.shape)
+        left = g * (data <= 0)
+        summed = tuple(axis for axis, length in enumerate(shape) if length == 1)
+        weighed = left * data
+        to_gamma = weighed.sum(axis=summed) if summed else weighed
+        return g * (data > 0) + broadcast_mul(left, gamma.reshape(shape)), to_gamma.reshape(gamma.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class RReLU(LeakyRectifier):
+    name = "LeakyReLU"
+    needs_key = True
+    needs_training = True
+    saves_outputs = True
+
+    act_type: str = "leaky"
+    slope: float = 0.25
+    lower_bound: float = 0.125
+    upper_bound: float = 0.334
+    training: bool = hidden(False)
+
+    @property
+    def num_outputs(self) -> int:
+        return 2 if self.training else 1
+
+    @property
+    def num_visible(self) -> int:
+        return 1
+
+    def infer(self, data: Spec) -> Spec | tuple[Spec, ...]:
+        require_float(self, data)
+        if not self.lower_bound <= self.upper_bound:
+            raise ArgumentError(f"LeakyReLU: lower_bound={self.lower_bound} is above upper_bound={self.upper_bound}")
+        return (data, data) if self.training else data
+
+    def kernel(self, xp: Any, data: Array, key: Any) -> Any:
+        if not self.training:
+            return xp.where(data > 0, data, data * data.dtype.type((self.lower_bound + self.upper_bound) / 2))
+        slopes = key.generator(xp).random(data.shape, dtype=xp.float32)
+        slopes *= self.upper_bound - self.lower_bound
+        slopes += self.lower_bound
+        slopes = slopes.astype(data.dtype, copy=False)
+        return xp.where(data > 0, data, data * slopes), slopes
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        head, slopes = (g[0], y[1]) if self.training else (g, (self.lower_bound + self.upper_bound) / 2)
+        return (None if head is None else head * (data > 0) + head * (data <= 0) * slopes,)
+
+
+def LeakyReLU(
+    data: T,
+    gamma: T | None = None,
+    act_type: str = "leaky",
+    slope: float = 0.25,
+    lower_bound: float = 0.125,
+    upper_bound: float = 0.334,
+    **how: Unpack[How],
+) -> T:
+    """Rectifiers that let something through on the left of 0; `y = data` on the right (but for selu and gelu).
+
+    `act_type` "leaky": `slope x`; "elu": `slope (e^x - 1)`; "selu": elu with fixed constants, scaled; "gelu": `x P(X < x)`, X normal;
+    "prelu": `gamma x`, gamma one for each channel (axis 1) or one for all; "rrelu": `u x`, u drawn from [lower_bound, upper_bound)
+    for each element in training, their mean otherwise.
+
+    **Shapes** data and result (N, C, ...), gamma (C,) or (1,). **Gradient** the slope times g. **Source** MXNet `LeakyReLU` (which also
+    returns the slopes of rrelu).
+    """
+    op = LeakyRectifier.choose(act_type, float(slope), float(lower_bound), float(upper_bound))
+    if isinstance(op, PReLU):
+        return apply(op, data, gamma, **how)
+    if gamma is not None:
+        raise ArgumentError(f"LeakyReLU: gamma is given but not used; act_type={act_type!r} has none, 'prelu' has")
+    return apply(op, data, **how)
+
+
+# ---- dropout
+
+
+@register("Dropout")
+@dataclass(frozen=True, slots=True)
+class DropoutLayer(Op):
+    needs_key = True
+    needs_training = True
+    saves_inputs = False
+
+    p: float = 0.5
+    mode: str = "training"
+    axes: tuple[int, ...] = ()
+    cudnn_off: bool | None = False
+    training: bool = hidden(False)
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is dropped."""
+        return (self.training or self.mode == "always") and self.p != 0
+
+    @property
+    def num_outputs(self) -> int:
+        return 2 if self.active else 1
+
+    @property
+    def num_visible(self) -> int:
+        return 1
+
+    def infer(self, data: Spec) -> Spec | tuple[Spec, ...]:
+        require_choice(self, "mode", self.mode, "training", "always")
+        require_float(self, data)
+        if not 0 <= self.p <= 1:
+            raise ArgumentError(f"Dropout: p={self.p} is not a fraction of [0, 1)")
+        mask = self._mask_shape(data.shape)
+        return (data, data.with_shape(mask)) if self.active else data
+
+    def _mask_shape(self, shape: Shape) -> Shape:
+        shared = [normalize_axis(self, axis, len(shape), "axes has") for axis in self.axes]
+        return tuple(1 if axis in shared else length for axis, length in enumerate(shape))
+
+    def kernel(self, xp: Any, data: Array, key: Any) -> Any:
+        if not self.active:
+            return data.copy()
+        keep = 1 - self.p
+        if keep <= 0:
+            raise MXNetError("Dropout: p=1 drops everything, so that nothing is left to scale up; choose p below 1")
+        drawn = key.generator(xp).random(self._mask_shape(data.shape), dtype=xp.float32)
+        mask = xp.multiply(drawn < keep, data.dtype.type(1 / keep), dtype=data.dtype)
+        return data * mask, mask
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        if not self.active:
+            return (g,)
+        head, mask = g[0], y[1]
+        if head is None:  # a second derivative asks for that of the mask, which is constant
+            return (None,)
+        return (head * mask if mask.shape == data.shape else broadcast_mul(head, mask),)
+
+
+def Dropout(
+    data: T,
+    p: float = 0.5,
+    mode: str = "training",
+    axes: tuple[int, ...] = (),
+    cudnn_off: bool | None = False,
+    **how: Unpack[How],
+) -> T:
+    """Set a random fraction `p` of the elements to 0 and scale the others up by `1 / (1 - p)`; in training only, unless `mode` is "always".
+
+    **Shapes** data and result (...). **Args** `p` of [0, 1); `axes`: along these all elements share their fate. **Raises** MXNetError,
+    where the result is read, if p is 1. **Gradient** g for what was kept, scaled likewise. **Source** MXNet `Dropout`; Srivastava et
+    al., 2014.
+    """
+    shared = (axes,) if isinstance(axes, int) else tuple(axes)
+    return apply(DropoutLayer(float(p), mode, shared, cudnn_off), data, **how)
+
+
+__all__ = [
+    "Dropout", "FullyConnected", "LeakyReLU", "SoftmaxActivation", "fully_connected", "log_softmax", "softmax", "softmin",
+]  # fmt: skip

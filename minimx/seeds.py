@@ -1,0 +1,114 @@
+"""Where random numbers come from: a seed and a count of draws for each device, and the key of each draw.
+
+A generator that is passed from draw to draw would tie their order together: what a program gets would depend on which lane runs
+first. So random numbers are *counter-based* here. Each call of a random operator takes a `Key` at once, in the order of the
+program: the seed, the device's stream, and how many draws that stream has seen. Whenever and wherever the call runs, its numbers are
+a function of the key alone (the block cipher Philox, applied to 0, 1, 2, ...), so they do not depend on the number of workers or
+lanes, nor on what runs beside. J. Salmon and others, "Parallel random numbers: as easy as 1, 2, 3" (2011). Book: chapter 2.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .base import ArgumentError
+from .device import Context
+
+WORD = (1 << 64) - 1  # Philox takes words of 64 bits
+
+
+class Key(NamedTuple):
+    """What the random numbers of one draw are a function of."""
+
+    seed: int
+    stream: int
+    counter: int
+
+    def generator(self, xp: Any) -> Any:
+        """A generator that stands at the beginning of this key's numbers: NumPy's, or CuPy's on the current GPU.
+
+        Use it before the calling thread asks for another: a thread has one NumPy generator, which is moved to where the key says,
+        because that is ten times faster than making one.
+        """
+        if xp is np:
+            return _own.at(self)
+        return xp.random.Generator(xp.random.Philox4x3210(list(self)))
+
+    def permutation(self, xp: Any, length: int) -> Any:
+        """The whole numbers below `length` in random order."""
+        generator = self.generator(xp)
+        return generator.permutation(length) if xp is np else xp.argsort(generator.random(length))
+
+
+class _ThreadGenerator(threading.local):
+    """The NumPy generator of a thread, and the state that is written into it for each key."""
+
+    def __init__(self) -> None:
+        self.philox = np.random.Philox(key=0)
+        self.numbers = np.random.Generator(self.philox)
+        self.start: Any = self.philox.state  # nothing drawn, nothing buffered; NumPy's types call it a mapping of anything
+
+    def at(self, key: Key) -> np.random.Generator:
+        words = self.start["state"]
+        words["key"][:] = key.seed, key.stream
+        # The lower two words count the numbers of this draw: 2**128 blocks before the next draw's begin
+        words["counter"][2] = key.counter
+        self.philox.state = self.start
+        return self.numbers
+
+
+_own = _ThreadGenerator()
+
+
+class _Stream:
+    """The draws of one device."""
+
+    __slots__ = ("seed", "number", "count")
+
+    def __init__(self, seed: int, number: int) -> None:
+        self.seed = seed
+        self.number = number
+        self.count = 0
+
+
+_lock = threading.Lock()  # guards the three below
+_seed = 0  # MXNet starts from a fixed seed as well
+_streams: dict[Context, _Stream] = {}
+
+
+def next_key(device: Context) -> Key:
+    """The key of the next draw on `device`. May be called from any thread."""
+    lane = device.lane
+    with _lock:
+        stream = _streams.get(lane)
+        if stream is None:
+            # cpu(0) has stream 0, so that seed(n) and seed(n, cpu(0)) mean the same there
+            stream = _streams[lane] = _Stream(_seed, 2 * lane.device_id + (lane.device_type == "gpu"))
+        stream.count += 1
+        return Key(stream.seed, stream.number, stream.count)
+
+
+def seed(seed_state: int, ctx: Context | str = "all") -> None:
+    """Start the random numbers of all devices, or of the one device `ctx`, from `seed_state`.
+
+    The same program draws the same numbers after it: initial parameters, dropout masks, shuffled batches. Devices differ from each
+    other, unless they are seeded one by one with the same number.
+
+    **Args** seed_state: any whole number. **Raises** ArgumentError if it is none; KeyError for an unknown device type.
+    **Source** MXNet `random.seed`; the numbers themselves are others than MXNet's.
+    """
+    global _seed
+    try:
+        value = operator.index(seed_state) & WORD
+    except TypeError:
+        raise ArgumentError(f"random.seed: seed_state must be int, got {type(seed_state).__name__}") from None
+    with _lock:
+        if ctx == "all":
+            _seed = value
+            _streams.clear()
+        else:
+            _streams[Context(ctx).lane] = _Stream(value, 0)

@@ -1,0 +1,54 @@
+"""The book's own figures (book/figures.py)."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("IPython")
+pytest.importorskip("matplotlib").use("Agg")
+
+
+@pytest.fixture(scope="module")
+def figures():
+    path = Path(__file__).parents[2] / "book" / "figures.py"
+    spec = importlib.util.spec_from_file_location("figures", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+EVENTS = [("cpu(1)", "dot", 2.001, 2.004), ("cpu(0)", "dot", 2.0, 2.002), ("cpu(0)", "copy", 2.002, 2.003)]
+
+
+def test_a_timeline_has_a_row_a_lane(figures):
+    figure = figures.gantt(EVENTS, title="Two lanes")
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["cpu(0)", "cpu(1)"]
+    assert axes.get_xlabel() == "time in ms"
+    assert axes.get_xlim() == (0, pytest.approx(4))
+    assert sorted(text.get_text() for text in figure.legends[0].get_texts()) == ["copy", "dot"]
+    assert sum(len(bars.get_paths()) for bars in axes.collections) == 3
+    width, height = figure.get_size_inches()
+    assert width <= figures.WIDEST
+    assert height <= figures.TALLEST
+
+
+def test_a_timeline_of_lanes_without_work(figures):
+    figure = figures.gantt(EVENTS[:1], lanes=["cpu(0)", "cpu(1)"])
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["cpu(0)", "cpu(1)"]
+
+
+def test_the_text_of_a_timeline(figures):
+    assert figures.alt_of_gantt(EVENTS) == "Timeline of 3 events by lane: cpu(0) 2, cpu(1) 1"
+
+
+def test_timelines_that_cannot_be(figures):
+    with pytest.raises(ValueError, match="no events"):
+        figures.gantt([])
+    with pytest.raises(ValueError, match="ends before it starts"):
+        figures.gantt([("a", "b", 2.0, 1.0)])
+    with pytest.raises(ValueError, match="say in `alt`"):
+        figures.show(figures.gantt(EVENTS), " ")
