@@ -236,10 +236,10 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
         raise MXNetError(NOT_IN_GRAPH)
     with _Scope(False, train_mode):
         for leaf, gradient in leaves:
-            if leaf.req == "add":
+            if leaf.req == "write":
+                leaf.grad[:] = 0 if gradient is None else gradient
+            elif leaf.req == "add" and gradient is not None:
                 leaf.grad += gradient
-            elif leaf.req == "write":
-                leaf.grad[:] = gradient
             leaf.fresh = True
 
 
@@ -266,10 +266,11 @@ def grad(
             raise MXNetError(f"autograd.grad: a variable {NOT_IN_GRAPH[len('cannot differentiate: the array ') :]}")
     keep = create_graph if retain_graph is None else retain_graph
     found = _differentiate(listed, grads, [(v.node, v.index) for v in wanted], keep, create_graph, train_mode)
-    results = [gradient for _, gradient in found]
-    for position, result in enumerate(results):
-        if result is None:
+    results = []
+    for position, ((_, gradient, reached), variable) in enumerate(zip(found, wanted)):
+        if not reached:
             raise MXNetError(f"autograd.grad: the heads do not depend on variable {position}, which has no gradient then")
+        results.append(variable.zeros_like() if gradient is None else gradient)
     return results[0] if single else results
 
 
@@ -293,7 +294,8 @@ def _differentiate(
     create_graph: bool,
     training: bool,
 ) -> list[Any]:
-    """Pairs (leaf, gradient) of all leaves reached; or, for the entries `wanted`, pairs (entry, gradient or None)."""
+    """(leaf, gradient) of all leaves that the heads were computed from; or, for the entries `wanted`, (entry, gradient, whether
+    the heads were computed from it). A gradient is None if it is zero everywhere."""
     for head in heads:
         if head.node is None or head.node.freed:
             raise MXNetError(NOT_IN_GRAPH)
@@ -323,8 +325,9 @@ def _differentiate(
         for node in order:
             node.free()
     if wanted is not None:
-        return [(entry, kept[entry]) for entry in wanted]
-    return [(leaf, gradients[leaf][0]) for leaf in order if isinstance(leaf, Leaf) and leaf in gradients]
+        reached = set(order)
+        return [(entry, kept[entry], entry[0] in reached) for entry in wanted]
+    return [(leaf, gradients[leaf][0] if leaf in gradients else None) for leaf in order if isinstance(leaf, Leaf)]
 
 
 def _add(gradients: dict[Node, list[Any]], entry: tuple[Node, int], gradient: Any) -> None:

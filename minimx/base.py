@@ -48,6 +48,10 @@ class FileFormatError(MXNetError, ValueError):
     """A file whose bytes are not what its format says; the message has the offset."""
 
 
+class MissingFileError(MXNetError, FileNotFoundError):
+    """A file, or the folder to write it into, that is not there."""
+
+
 class NotImplementedForSymbol(MXNetError):
     """Something that needs a value was asked of a Symbol, which has none."""
 

@@ -14,11 +14,20 @@ import ast
 import dataclasses
 import enum
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 import numpy as np
 
 from .base import ArgumentError, DTypeError, MXNetError, ShapeError, as_dtype
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**options: Any) -> Callable[[C], C]:
+        """Only type checkers look at it."""
+        return lambda decorator: decorator
+
 
 Shape = tuple[int, ...]
 Array = Any  # what a kernel works on: a NumPy array, or a CuPy array on a GPU
@@ -91,14 +100,13 @@ class Kind(enum.Enum):
     OPAQUE = "opaque"
 
 
+@dataclasses.dataclass(frozen=True, init=False, repr=False, eq=False)
 class Op:
     """An operator with its attributes. Subclasses are frozen dataclasses, registered under MXNet's name.
 
     Class variables say what the engine and the passes must know. The four rules are declared here with arguments of any kind,
     because each operator has inputs of its own: `infer(self, data, weight)`, `kernel(self, xp, data, weight)`.
     """
-
-    __slots__ = ()
 
     name: ClassVar[str] = ""
     kind: ClassVar[Kind] = Kind.OPAQUE
@@ -165,13 +173,22 @@ class Op:
         """
         raise MXNetError(f"{self.name} has no gradient")
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.__dict__.values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
     def attrs(self) -> dict[str, str]:
         """The attributes that differ from their defaults, as the strings that MXNet writes into its JSON."""
         given = {}
         for field in dataclasses.fields(self):  # type: ignore[arg-type]  # every registered Op is a dataclass
             value = getattr(self, field.name)
-            if field.metadata.get("hidden") or value == field.default:
-                continue
+            if field.metadata.get("hidden") or (value == field.default and (value is None) == (field.default is None)):
+                continue  # NumPy calls float64 and None equal: a dtype that is given must not be lost
             given[field.name] = value.name if isinstance(value, np.dtype) else str(value)
         return given
 
@@ -211,10 +228,40 @@ def hidden(default: Any) -> Any:
     return dataclasses.field(default=default, metadata={"hidden": True})
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(hidden,))
+def attributes(cls: C) -> C:
+    """Class decorator: a frozen dataclass whose annotated fields are the attributes of an operator, or of a base of some.
+
+    `dataclasses.dataclass` alone would write and compile six methods for each class, which for all operators would take longer than the
+    rest of `import minimx`. The others are inherited from Op, and `__init__` is written only where a class adds fields.
+    """
+    own = cls.__dict__.get("__annotations__", {})
+    if "__dataclass_fields__" not in cls.__dict__ and any(not str(kind).startswith("ClassVar") for kind in own.values()):
+        cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclass composes one, slowly
+        dataclasses.dataclass(frozen=True, init=False, repr=False, eq=False)(cls)
+        cls.__init__ = _initializer(dataclasses.fields(cls))  # type: ignore[misc, arg-type]  # dataclass made the fields
+    return cls
+
+
+def _initializer(fields: tuple[dataclasses.Field[Any], ...]) -> Callable[..., None]:
+    """The method `__init__` of a class with these fields. It writes past the guard against changes."""
+    arguments, defaults = ["self"], {}
+    for field in fields:
+        has_default = field.default is not dataclasses.MISSING
+        defaults[f"default_{field.name}"] = field.default
+        arguments.append(f"{field.name}=default_{field.name}" if has_default else field.name)
+    lines = [f"    values[{field.name!r}] = {field.name}" for field in fields]
+    source = "\n".join([f"def __init__({', '.join(arguments)}):", "    values = self.__dict__", *lines])
+    exec(source, defaults)
+    return defaults["__init__"]  # type: ignore[no-any-return]  # what exec made
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(hidden,))
 def register(name: str, *aliases: str) -> Callable[[C], C]:
-    """Class decorator: enter an operator under MXNet's `name` and `aliases`."""
+    """Class decorator: make the class an operator (see `attributes`) and enter it under MXNet's `name` and `aliases`."""
 
     def enter(cls: C) -> C:
+        cls = attributes(cls)
         cls.name = name
         for each in (name, *aliases):
             if each in REGISTRY:
@@ -260,8 +307,8 @@ def parse_attr(text: str, annotation: str) -> Any:
         raise ValueError(text)
     if kind == "int":
         return int(text[:-1] if text.endswith("L") else text)
-    if kind == "float":
-        return float(text)
+    if kind == "float":  # a whole number stays an int, so that it is written as it was read
+        return int(text) if text.lstrip("-").isdecimal() else float(text)
     if "dtype" in kind:
         return as_dtype(text)
     value = ast.literal_eval(text.replace("L", "") if kind.startswith("tuple[int") else text)
@@ -303,7 +350,7 @@ def apply(op: Op, *operands: Any, **how: Any) -> Any:
     An operand is a Tensor, or None where the input is absent. Raises ArgumentError for an unknown keyword or operands that are
     no tensors, and whatever the operator's rule of shapes raises.
     """
-    if not how.keys() <= HOW:
+    if how and not how.keys() <= HOW:
         unknown = ", ".join(sorted(how.keys() - HOW))
         raise ArgumentError(f"{op.name}: unknown argument {unknown}; it takes {signature_of(op)}")
     for operand in operands:

@@ -2,9 +2,9 @@
 
 A generator that is passed from draw to draw would tie their order together: what a program gets would depend on which lane runs
 first. So random numbers are *counter-based* here. Each call of a random operator takes a `Key` at once, in the order of the
-program: the seed, the device's stream, and how many draws that stream has seen. Whenever and wherever the call runs, its numbers are
-a function of the key alone (the block cipher Philox, applied to 0, 1, 2, ...), so they do not depend on the number of workers or
-lanes, nor on what runs beside. J. Salmon and others, "Parallel random numbers: as easy as 1, 2, 3" (2011). Book: chapter 2.
+program: the seed, the device's stream, and how many draws that stream has seen. Whenever and wherever the call runs, its numbers
+are a function of the key alone (the block cipher Philox, applied to 0, 1, 2, ...), so they do not depend on the number of workers
+or lanes, nor on what runs beside. J. Salmon and others, "Parallel random numbers: as easy as 1, 2, 3" (2011). Book: chapter 2.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def next_key(device: Context) -> Key:
 def seed(seed_state: int, ctx: Context | str = "all") -> None:
     """Start the random numbers of all devices, or of the one device `ctx`, from `seed_state`.
 
-    The same program draws the same numbers after it: initial parameters, dropout masks, shuffled batches. Devices differ from each
-    other, unless they are seeded one by one with the same number.
+    The same program draws the same numbers after it: initial parameters, dropout masks, shuffled batches. Devices differ from
+    each other, unless they are seeded one by one with the same number.
 
     **Args** seed_state: any whole number. **Raises** ArgumentError if it is none; KeyError for an unknown device type.
     **Source** MXNet `random.seed`; the numbers themselves are others than MXNet's.

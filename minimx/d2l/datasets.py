@@ -10,6 +10,7 @@ One printed line says what was used. Book: chapter 1.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import hashlib
 import math
@@ -257,7 +258,7 @@ def download_fashion_mnist(folder: Path) -> None:
             continue
         with urllib.request.urlopen(URL + name, timeout=60) as answer, _written_whole(folder / name) as out:
             chunks = -(-answer.length // CHUNK) if answer.length else None
-            pieces = iter(lambda stream=answer: stream.read(CHUNK), b"")
+            pieces = iter(functools.partial(answer.read, CHUNK), b"")
             for i, piece in enumerate(progress(pieces, f"{name} (MiB)", total=chunks)):
                 if i == 64:
                     raise FileFormatError(f"{URL}{name}: more than 64 MiB came; this is not Fashion-MNIST")

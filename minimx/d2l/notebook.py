@@ -67,9 +67,9 @@ def _bar_class() -> Callable[..., Iterable[Any]] | None:
     """tqdm's bar for the place where we run, or None where what it needs is not installed."""
     try:
         if getattr(ipython_shell(), "kernel", None) is None:
-            return importlib.import_module("tqdm").tqdm  # type: ignore[no-any-return]
+            return importlib.import_module("tqdm").tqdm
         importlib.import_module("ipywidgets")  # with which the bar of tqdm.notebook is drawn
-        return importlib.import_module("tqdm.notebook").tqdm  # type: ignore[no-any-return]
+        return importlib.import_module("tqdm.notebook").tqdm
     except ImportError:
         return None
 

@@ -47,7 +47,9 @@ def squared_loss(y_hat: NDArray, y: NDArray) -> NDArray:
 
 def sgd(params: Iterable[NDArray], lr: float, batch_size: int) -> None:
     """A step of stochastic gradient descent, in place: `p -= lr * p.grad / batch_size`, the gradient being a batch's sum."""
-    for param in params:
+    for i, param in enumerate(params):
+        if param.grad is None:
+            raise ArgumentError(f"sgd: parameter {i} has no gradient; call its attach_grad() before the forward pass")
         param[:] = param - lr * param.grad / batch_size
 
 

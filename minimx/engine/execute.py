@@ -21,7 +21,7 @@ from .var import Failure, as_error, window
 if TYPE_CHECKING:
     from .segment import Operand, Record, Segment
 
-TILE = env_int("MINIMX_TILE", 1 << 16, 1)  # elements: some tiles of float32 fit a second-level cache together
+TILE = env_int("MINIMX_TILE", 1 << 17, 1)  # elements: two tiles of float32 fit a second-level cache
 GROUPED = 1 << 15  # elements: smaller arrays stay in cache anyway
 
 
@@ -53,9 +53,11 @@ def checked(op: Op, xp: Any, results: tuple[Any, ...], specs: list[Spec], arrays
 
 def run_now(op: Op, arrays: list[Any], specs: list[Spec], key: Any, context: device.Context) -> list[Any]:
     """Run one operation on arrays that are there, in the calling thread; the output arrays. Raises what the kernel raises."""
-    xp = device.array_module(context)
+    if context.host:
+        with np.errstate(all="ignore"):
+            return compute(op, np, arrays, specs, key, context)
     with device.activate(context), np.errstate(all="ignore"):
-        return compute(op, xp, arrays, specs, key, context)
+        return compute(op, device.array_module(context), arrays, specs, key, context)
 
 
 def compute(op: Op, xp: Any, arrays: list[Any], specs: list[Spec], key: Any, context: device.Context) -> list[Any]:
@@ -70,45 +72,41 @@ def compute(op: Op, xp: Any, arrays: list[Any], specs: list[Spec], key: Any, con
     return checked(op, xp, call_kernel(op, xp, arrays, key), specs, arrays)
 
 
-def run_records(segment: Segment, records: list[Record]) -> list[Failure]:
-    """Run `records` on `segment.values`; new failures. A failure takes the place of a value and spreads to what reads it."""
-    try:
-        xp = device.array_module(segment.context)
-    except MXNetError as error:
-        failure = Failure(error, "segment", records[0].where if records else None)
-        for record in records:
-            for result in record.outputs:
-                segment.values[result.slot] = failure
-        return [failure]
+def run_records(segment: Segment, records: list[Record]) -> None:
+    """Run `records` on `segment.values`. A failure takes the place of a value, spreads to what reads it, and is noted in the segment."""
+    xp = device.array_module(segment.context)
     last_use = last_uses(segment, records)
-    failures: list[Failure] = []
     with device.activate(segment.context), np.errstate(all="ignore"):
         position = 0
         while position < len(records):
             end = group_end(segment, records, position) if xp is np else position
-            if end == position or not run_group(segment, records[position:end], position, last_use):
-                end = position + 1
-                run_one(segment, records[position], xp, failures)
-            for record in records[position:end]:
-                forget(segment, record, end - 1, last_use)
-            position = end
-    return failures
+            if end > position and run_group(segment, records[position:end], position, last_use):
+                for record in records[position:end]:
+                    forget(segment, record, end - 1, last_use)
+                position = end
+                continue
+            for record in records[position : max(end, position + 1)]:
+                run_one(segment, record, xp)
+                forget(segment, record, position, last_use)
+                position += 1
 
 
 def last_uses(segment: Segment, records: list[Record]) -> dict[int, int]:
-    """Slot -> position of the last record that reads it; visible slots are never done with."""
+    """Slot -> position of the last record that makes or reads it; visible slots are never done with."""
     last: dict[int, int] = {}
     for position, record in enumerate(records):
         for operand in record.inputs:
             if operand is not None:
                 last[operand.slot] = position
         for result in record.outputs:
-            last[result.slot] = len(records) if segment.visible(result.slot) is not None else position
+            last[result.slot] = position
             if result.base >= 0:
                 last[result.base] = position
         for before, after in record.mutated:
-            last[before] = position
-            last[after] = len(records)
+            last[before] = last[after] = position
+    for slot in last:
+        if segment.visible(slot) is not None:
+            last[slot] = len(records)
     return last
 
 
@@ -131,14 +129,14 @@ def failure_of(segment: Segment, record: Record) -> Failure | None:
     values = segment.values
     for operand in record.inputs:
         if operand is not None and type(values[operand.slot]) is Failure:
-            return values[operand.slot]  # type: ignore[no-any-return]  # values hold anything
+            return values[operand.slot]
     for result in record.outputs:
-        if result.base >= 0 and type(values[result.base]) is Failure:
+        if result.offset >= 0 and type(values[result.base]) is Failure:
             return values[result.base]  # type: ignore[no-any-return]
     return None
 
 
-def run_one(segment: Segment, record: Record, xp: Any, failures: list[Failure]) -> None:
+def run_one(segment: Segment, record: Record, xp: Any) -> None:
     """Run one record. Its failure, or that of an input, becomes the value of all its outputs."""
     values = segment.values
     failure = failure_of(segment, record)
@@ -151,14 +149,16 @@ def run_one(segment: Segment, record: Record, xp: Any, failures: list[Failure]) 
                 if result.base < 0:
                     values[result.slot] = output
                 else:
-                    window(values[result.base], result.offset, result.spec)[...] = output
-                    values[result.slot] = values[result.base]
+                    memory = values[result.base]
+                    if type(memory) is Failure:  # all of shared memory is overwritten, which ends the failure
+                        memory = segment.table[result.base].value
+                    window(memory, result.offset, result.spec)[...] = output
+                    values[result.slot] = memory
             for before, after in record.mutated:
                 values[after] = values[before]
             return
         except BaseException as error:  # whatever it is, whoever reads the result must see it
-            failure = Failure(as_error(error, record.op.name), record.op.name, record.where)
-            failures.append(failure)
+            failure = segment.failed(error, record.op.name, record.where)
     for result in record.outputs:
         values[result.slot] = failure
     for _, after in record.mutated:
@@ -221,7 +221,10 @@ def run_group(segment: Segment, records: list[Record], position: int, last_use: 
         result = record.outputs[0]
         made[result.slot] = None
         if last_use[result.slot] >= end:
-            values[result.slot] = storage.empty(result.spec, segment.context)
+            try:
+                values[result.slot] = storage.empty(result.spec, segment.context)
+            except MXNetError:  # run one by one, dead values make room for the next
+                return _undone(values, made)
             made[result.slot] = values[result.slot].reshape(-1)
 
     steps = []
@@ -254,10 +257,15 @@ def run_group(segment: Segment, records: list[Record], position: int, last_use: 
     try:
         crew.share_out(tiles, run_tiles)
     except Exception:
-        for slot in made:
-            values[slot] = None
-        return False
+        return _undone(values, made)
     return True
+
+
+def _undone(values: list[Any], made: dict[int, Any]) -> bool:
+    """Forget what a group has made: False."""
+    for slot in made:
+        values[slot] = None
+    return False
 
 
 def _tile(array: Any, low: int, high: int) -> Any:

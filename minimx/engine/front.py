@@ -14,19 +14,20 @@ import contextlib
 import contextvars
 import enum
 import math
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import storage
 from ..base import ArgumentError, MXNetError, env_choice, env_int, user_location
 from ..device import Context, cpu
 from ..op import Kind, Op, Spec
 from . import execute
 from .lanes import MAX_BYTES, scheduler
 from .segment import Segment
+from .single import OpTask
 from .task import OPEN, FunctionTask
 from .var import Failure, Var, View, as_error, window
 
@@ -93,6 +94,15 @@ def no_shortcuts() -> Iterator[None]:
         block_shortcuts(-1)
 
 
+def _after_fork_in_child() -> None:
+    global _count
+    _count = threading.Lock()  # a thread that did not come along may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
 def block_shortcuts(change: int) -> None:
     """Add `change` to the number of scopes that forbid shortcuts."""
     with _count:
@@ -137,32 +147,47 @@ def submit(
     if mode is NAIVE or not scheduler.threads_work:
         return _run_naively(op, inputs, out_specs, context, targets, key)
     cost = work(op, inputs, out_specs)
-    if mode is ASYNC and cost <= INLINE and _free(op, inputs, targets):
-        return _run_inline(op, inputs, out_specs, context, targets, key)
+    if mode is ASYNC and cost <= INLINE:
+        if op.mutates or (targets and targets[0] is not None):
+            with scheduler.lock:  # or of two threads that add to an array one could be lost
+                if _free(op, inputs, targets):
+                    return _run_inline(op, inputs, out_specs, context, targets, key)
+        elif _free(op, inputs, targets):
+            return _run_inline(op, inputs, out_specs, context, targets, key)
+    if scheduler.inside():
+        return _run_naively(op, inputs, out_specs, context, targets, key)
     heavy = cost > HEAVY and op.kind is not Kind.ELEMENTWISE and mode is ASYNC
+    where = user_location()
     with scheduler.lock:
-        segment = _open_segment(context, heavy)
-        variables = segment.record(op, inputs, out_specs, targets, key, user_location(), scheduler)
-        segment.cost += cost
-        if heavy or segment.full or segment.nbytes > MAX_BYTES // 4:
-            scheduler.close(segment)
+        segment = _thread.segments.get(context.lane)
+        if heavy and segment is not None and segment.state is OPEN and not segment.lazy:
+            scheduler.close(segment)  # a heavy operation comes: what was recorded before it need not wait for more
+        if heavy and not op.mutates and all(target is None for target in targets):
+            task = OpTask(op, out_specs, context.lane, key, where)
+            variables = task.enter(inputs, scheduler)
+            scheduler.close(task)
+        else:
+            segment = _open_segment(context)
+            variables = segment.record(op, inputs, out_specs, targets, key, where, scheduler)
+            segment.cost += cost
+            if heavy or segment.full or (segment.nbytes > MAX_BYTES // 4 and not segment.lazy):
+                scheduler.close(segment)
     scheduler.make_room()
     return variables
 
 
-def _open_segment(context: Context, heavy: bool) -> Segment:
-    """The segment that this thread records into for `context`: a new one for heavy work. The engine's lock is held."""
+def _open_segment(context: Context) -> Segment:
+    """The open segment of this thread for `context`, in its mode. The engine's lock is held."""
     lazy = _thread.mode is LAZY
     segment = _thread.segments.get(context.lane)
     if segment is not None and segment.state is OPEN:
-        if segment.lazy == lazy and not (heavy and segment.records):
+        if segment.lazy == lazy:
             return segment
         if not segment.lazy:
             scheduler.close(segment)
     segment = Segment(context.lane, LAZY_LIMIT if lazy else max(1, _thread.bulk_size), lazy)
     _thread.segments[context.lane] = segment
-    if not heavy:
-        scheduler.opened(segment)
+    scheduler.opened(segment)
     return segment
 
 
@@ -214,10 +239,14 @@ def _run_naively(
     for view in (*targets, *(inputs[position] for position in op.mutates)):
         if view is not None:
             scheduler.wait_to_write(view.var)
+            if view.offset >= 0:
+                scheduler.wait_to_read(view.var)  # raises if the memory of which it is a part has failed
     try:
         results = _compute(op, inputs, out_specs, context, key)
+    except MXNetError:
+        raise
     except Exception as error:
-        raise as_error(error, op.name) from error.__cause__
+        raise as_error(error, op.name)  # noqa: B904  # its cause is `error`
     return _store(results, targets)
 
 
@@ -259,8 +288,9 @@ def push(
     lane = (context or (views[0].context if views else cpu())).lane
     read_vars = dict.fromkeys(entry.var if isinstance(entry, View) else entry for entry in reads)
     written = list(dict.fromkeys(entry.var if isinstance(entry, View) else entry for entry in writes))
-    arguments = [_argument(view) for view in views]
-    task = FunctionTask(lane, name or str(getattr(function, "__name__", "function")), function, arguments, written)
+    task = FunctionTask(lane, name or str(getattr(function, "__name__", "function")), function, views, written)
+    if scheduler.inside():
+        raise MXNetError("engine.push: a finaliser (__del__) that runs in the middle of the engine's work cannot push")
     with scheduler.lock:
         for var in read_vars:
             task.reads(var, scheduler)
@@ -276,17 +306,6 @@ def push(
             task.failure.deliver()
     else:
         scheduler.make_room()
-
-
-def _argument(view: View) -> Callable[[], Any]:
-    """The array behind `view`, to be taken when the task runs."""
-
-    def array() -> Any:
-        if view.var.value is None:  # its computation failed, and now it is overwritten
-            view.var.value = storage.empty(view.spec, view.context)
-        return window(view.var.value, view.offset, view.spec)
-
-    return array
 
 
 def wait(entry: View | Var) -> None:
@@ -368,9 +387,11 @@ def trace() -> Iterator[list[tuple[str, str, float, float]]]:
     try:
         yield events
     finally:
-        scheduler.drain()
-        scheduler.events = None
-        block_shortcuts(-1)
+        try:
+            scheduler.drain()
+        finally:
+            scheduler.events = None
+            block_shortcuts(-1)
         events.sort(key=lambda event: event[2])
 
 

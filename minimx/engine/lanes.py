@@ -10,8 +10,9 @@ segment to the lane's queue when its last predecessor finishes, and any thread m
 
 An idle worker also closes segments that their thread left open for `PATIENCE` seconds, so that recorded work starts without a sync.
 
-There is one lock. It guards the fields of all tasks and Vars, is held for a few microseconds at a time, and never while a task runs. It is
-reentrant, because the garbage collector may run a finaliser that uses arrays while a thread holds it.
+There is one lock. It guards the fields of all tasks and Vars, is held for a few microseconds at a time, and never while a task runs (only an
+operation so small that it is no task may run under it: front.py). It is reentrant, because the garbage collector may run a finaliser that
+uses arrays while a thread holds it: see `inside`.
 
 Who runs what: `submit` and `wait_for` run on threads of the user (or inside a task); `_serve` on workers; `_finish` on whichever
 thread ran the task. Functions whose name starts with "_" need the lock where their docstring says so. Book: chapter 2.
@@ -97,9 +98,10 @@ class Scheduler:
         self.finished = threading.Condition(self.lock)  # a task finished
         self.lanes: dict[Context, Lane] = {}
         self.lazy: weakref.WeakSet[Segment] = weakref.WeakSet()  # open lazy segments
-        self.in_flight: dict[Task, None] = {}  # closed and not done
+        self.in_flight: dict[Task, None] = {}  # closed, and not done or still holding on to arrays
         self.bytes_in_flight = 0
         self.waiting = 0  # threads that sleep on `finished`
+        self.waits: dict[Task, Task] = {}  # running task -> the task for which the thread that runs it sleeps
         self.failures: dict[Failure, None] = {}  # nobody has seen them yet
         self.running = Running()
         self.blas = BlasThreads()
@@ -139,12 +141,6 @@ class Scheduler:
         segment.deadline = time.monotonic() + PATIENCE
         lane.open[segment] = None
         self._rouse(lane)
-
-    def replace_lazy(self, old: Segment, new: Segment) -> None:
-        """The open lazy segment `old` was split; `new` is what stays open of it."""
-        old.state = DONE
-        self.lazy.discard(old)
-        self.lazy.add(new)
 
     def close(self, task: Task) -> None:
         """No more is recorded into `task`; it runs when its predecessors have finished."""
@@ -188,9 +184,18 @@ class Scheduler:
         try:
             task.run()
         finally:
-            stack.pop()
             with self.lock:
                 self._finish(task, start)
+            task.forget()
+            with self.lock:
+                self._retire(task)
+            stack.pop()
+
+    def _help(self, task: Task) -> None:
+        """Run a task that `_start` took, in a thread that waits. Raises KeyboardInterrupt if Ctrl-C came meanwhile."""
+        self._run(task)
+        if task.interrupt is not None:
+            raise task.interrupt
 
     def _stack(self) -> list[Task]:
         """The tasks that the calling thread runs, outermost first."""
@@ -201,13 +206,9 @@ class Scheduler:
         for failure in task.publish():
             self.failures[failure] = None
         task.state = DONE
-        self.busy -= 1
-        self.in_flight.pop(task, None)
-        self.bytes_in_flight -= task.nbytes
         for var in task.read:
             if var.readers is not None:
                 var.readers.pop(task, None)
-        task.read = {}
         for successor in task.successors:
             successor.predecessors.discard(task)
             if not successor.predecessors and successor.state is QUEUED:
@@ -215,6 +216,16 @@ class Scheduler:
         task.successors = []
         if self.events is not None and start:
             self.events.append((str(task.context.lane), task.name, start, time.perf_counter()))
+        if self.waiting:
+            self.finished.notify_all()
+
+    def _retire(self, task: Task) -> None:
+        """`task` is done and holds on to nothing any more: it is not in flight. The lock is held."""
+        self.busy -= 1
+        if not self.busy:
+            self.blas.share(1)  # what the user calls outside the engine has all cores again
+        self.in_flight.pop(task, None)
+        self.bytes_in_flight -= task.nbytes
         if self.waiting:
             self.finished.notify_all()
 
@@ -247,6 +258,7 @@ class Scheduler:
     def _ready_ancestor(self, task: Task, own: list[Task]) -> Task | None:
         """A READY task that `task` waits for (or itself); None if all that could run are running. The lock is held.
 
+        A running task may itself wait, inside its function: then `task` waits for that too.
         Raises MXNetError if `task` waits for a task that this very thread is running.
         """
         seen = {task}
@@ -257,14 +269,18 @@ class Scheduler:
                 return each
             if each in own:
                 raise MXNetError(f"{each.name} waits for an array that it, or work queued behind it, writes: it would wait for ever")
-            for before in each.predecessors:
-                if before not in seen:
+            for before in (*each.predecessors, self.waits.get(each)):
+                if before is not None and before not in seen:
                     seen.add(before)
                     pending.append(before)
         return None
 
     def wait_for(self, task: Task) -> None:
-        """Return when `task` is done; run it, or what it waits for, in this thread if no other thread has begun to."""
+        """Return when `task` is done; run it, or what it waits for, in this thread if no other thread has begun to.
+
+        Raises MXNetError in a task that waits for what waits for it.
+        """
+        self._outside()
         own = self._stack()
         while True:
             with self.lock:
@@ -276,8 +292,26 @@ class Scheduler:
                     if helped is not None:
                         self._start(helped)
                         break
-                    self._sleep()
-            self._run(helped)
+                    self.waits.update(dict.fromkeys(own, task))
+                    try:
+                        self._sleep()
+                    finally:
+                        for each in own:
+                            self.waits.pop(each, None)
+            self._help(helped)
+
+    def inside(self) -> bool:
+        """Whether the calling thread holds the lock already.
+
+        Then it has been called in the middle of the engine's own work, by a finaliser, or by a small operation's kernel: it can
+        compute, but neither record nor wait, since what is half done may be what it would wait for.
+        """
+        return bool(self.lock._is_owned())  # type: ignore[attr-defined]  # every RLock has it; typeshed does not know
+
+    def _outside(self) -> None:
+        """Raise MXNetError where nobody may wait."""
+        if self.inside():
+            raise MXNetError("a finaliser (__del__) that runs in the middle of the engine's work cannot wait for an array")
 
     def _sleep(self) -> None:
         """Wait until some task becomes ready or done. The lock is held."""
@@ -299,6 +333,8 @@ class Scheduler:
     def wait_to_read(self, var: Var) -> None:
         """Return when `var` holds its value. Raises the failure that prevented it."""
         while not var.ready:
+            if var.writer is not None:
+                self._outside()
             with self.lock:
                 writer = self.demand(var)
             if writer is None:
@@ -319,10 +355,12 @@ class Scheduler:
             self.wait_for(task)
 
     def make_room(self) -> None:
-        """Back-pressure: return when what is in flight is within its bounds."""
-        if self.bytes_in_flight <= MAX_BYTES and len(self.in_flight) <= MAX_TASKS:
+        """Back-pressure: return when what is in flight is within its bounds.
+
+        Inside a task at once: what is in flight may wait for that task, and what is ready may be a function that waits for it.
+        """
+        if (self.bytes_in_flight <= MAX_BYTES and len(self.in_flight) <= MAX_TASKS) or self._stack():
             return
-        own = self._stack()
         while True:
             with self.lock:
                 while True:
@@ -332,10 +370,8 @@ class Scheduler:
                     if helped is not None:
                         self._start(helped)
                         break
-                    if own:
-                        return  # inside a task: what it holds up may be all that is in flight
                     self._sleep()
-            self._run(helped)
+            self._help(helped)
 
     def _any_ready(self) -> Task | None:
         """The oldest ready task of any lane. The lock is held."""
@@ -352,24 +388,31 @@ class Scheduler:
 
         Inside a task it cannot wait for that task, nor for what waits for it.
         """
+        self._outside()
         own = self._stack()
         while True:
             with self.lock:
-                for segment in [*self.lazy, *(each for lane in self.lanes.values() for each in lane.open)]:
-                    self.close(segment)
                 while True:
+                    for segment in [*self.lazy, *(each for lane in self.lanes.values() for each in lane.open)]:
+                        self.close(segment)
                     helped = self._any_ready()
                     if helped is not None:
                         self._start(helped)
                         break
-                    if all(self._held_up(task, own) for task in self.in_flight):
+                    if self._only_waits_for(own):
                         return
                     self._sleep()
-            self._run(helped)
+            self._help(helped)
 
-    def _held_up(self, task: Task, own: list[Task]) -> bool:
-        """Whether `task` is one that this thread runs, or waits for one. The lock is held."""
-        return task in own or any(self._held_up(before, own) for before in task.predecessors)
+    def _only_waits_for(self, own: list[Task]) -> bool:
+        """Whether all that is in flight is among the tasks `own` or waits for one of them. The lock is held."""
+        held_up = set(own)
+        for task in self.in_flight:  # a task is closed, and so enters, after its predecessors
+            if task not in held_up:
+                if held_up.isdisjoint(task.predecessors):
+                    return False
+                held_up.add(task)
+        return True
 
     def _raise_unseen(self) -> None:
         """Raise the oldest failure that nobody has seen, with a word on the others; all count as seen. The lock is held."""
@@ -386,23 +429,28 @@ class Scheduler:
     # ---- fork and exit
 
     def before_fork(self) -> None:
-        """Finish what is queued, so that parent and child both have it, and hold the lock while the process is copied."""
-        try:
-            self.drain()
-        finally:
-            self.lock.acquire()
+        """Finish what is queued, so that parent and child both have it, and hold the lock while the process is copied.
+
+        A fork inside a task leaves that task, and what waits for it, to both.
+        """
+        while True:
+            try:
+                self.drain()
+            finally:
+                self.lock.acquire()
+            if self._only_waits_for(self._stack()) and not any(lane.open for lane in self.lanes.values()):
+                return
+            self.lock.release()  # another thread pushed meanwhile
 
     def after_fork_in_parent(self) -> None:
         self.lock.release()
 
     def after_fork_in_child(self) -> None:
-        """A new lock and no threads: those of the parent did not come along."""
+        """A new lock and no threads: only the calling thread came along."""
         self.lock = threading.RLock()
         self.finished = threading.Condition(self.lock)
-        self.running = Running()
-        self.waiting = self.busy = 0
+        self.waiting, self.waits, self.busy = 0, {}, len(self._stack())
         self.lanes = {}
-        self.in_flight, self.bytes_in_flight = {}, 0
         crew_after_fork()
 
     def at_exit(self) -> None:

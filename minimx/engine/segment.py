@@ -14,11 +14,12 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..base import MXNetError
 from ..device import Context
 from ..op import Op, Spec
 from . import execute
 from .task import OPEN, Task
-from .var import Failure, Var, View
+from .var import Failure, Var, View, as_error
 
 if TYPE_CHECKING:
     from .lanes import Scheduler
@@ -56,12 +57,15 @@ class Record(NamedTuple):
 class Segment(Task):
     """Recorded operations. Every method is called with the engine's lock held, but `run`."""
 
-    __slots__ = ("records", "table", "lazy", "limit", "deadline", "touches_memory", "values", "failures", "__weakref__")
+    __slots__ = (
+        "records", "table", "handed_on", "lazy", "limit", "deadline", "touches_memory", "values", "failures", "__weakref__",
+    )  # fmt: skip
 
     def __init__(self, context: Context, limit: int, lazy: bool = False) -> None:
         super().__init__(context, "segment")
         self.records: list[Record] = []
         self.table: list[Any] = []  # slot -> Var from outside, or weak reference to the Var that has this slot now
+        self.handed_on: dict[int, Var] = {}  # slot -> Var that a later task writes next; others may read this value before that
         self.lazy = lazy
         self.limit = limit  # records after which it is closed
         self.deadline = 0.0  # when an idle lane may close it
@@ -143,37 +147,53 @@ class Segment(Task):
         """The Var that will hold `slot` when the segment has run; None if nobody can ask for it any more."""
         entry = self.table[slot]
         var = entry() if type(entry) is weakref.ref else entry
-        return var if var is not None and var.writer is self and var.slot == slot else None
+        if var is not None and var.writer is self and var.slot == slot:
+            return var
+        return self.handed_on.get(slot)  # looked up last: `hand_on` comes before the Var gets its next writer
+
+    def hand_on(self, var: Var) -> None:
+        self.handed_on[var.slot] = var
 
     # ---- running
 
     def run(self) -> None:
-        outside = {slot: var for var, slot in self.read.items()}
         self.values = [None] * len(self.table)
-        for slot, var in outside.items():
+        for var, slot in self.read.items():
             # Nothing that could change `var` runs before this task has finished.
             self.values[slot] = var.failure if var.failure is not None else var.value
-        records = self.needed() if self.lazy else self.records
-        self.failures = execute.run_records(self, records)
+        try:
+            execute.run_records(self, self.needed() if self.lazy else self.records)
+        except BaseException as error:  # not in an operation: the device is not there, or Ctrl-C
+            failure = self.failed(error, "segment", self.records[0].where if self.records else None)
+            self.values = [failure if value is None else value for value in self.values]
+
+    def failed(self, error: BaseException, what: str, where: tuple[str, int] | None) -> Failure:
+        """A new failure: `error` was raised by the operation `what`, which the line `where` called."""
+        failure = super().failed(as_error(error, what), what, where)
+        self.failures.append(failure)
+        return failure
 
     def publish(self) -> list[Failure]:
-        for record in self.records:
-            for slot in (*(result.slot for result in record.outputs), *(after for _, after in record.mutated)):
-                var = self.visible(slot)
-                if var is None:
-                    continue
-                value = self.values[slot]
-                if isinstance(value, Failure):
-                    self.release(var, value)
-                else:
-                    var.value = value
-                    self.release(var, None)
+        for slot, value in enumerate(self.values):
+            var = self.visible(slot)
+            if var is None:
+                continue
+            if value is None:  # Ctrl-C came while it was written down
+                value = self.failed(MXNetError("its recording was interrupted"), "segment", None)
+            if isinstance(value, Failure):
+                self.release(var, value)
+            else:
+                # What was there dies later, with this list: not while the engine's lock is held.
+                self.values[slot], var.value = var.value, value
+                self.release(var, None)
         if self.records:
             more = len(self.records) - 1
             self.name = self.records[0].op.name + (f" and {more} more" if more else "")
-        fresh, self.failures = self.failures, []
-        self.records, self.table, self.values = [], [], []
-        return fresh
+        return self.failures
+
+    def forget(self) -> None:
+        super().forget()
+        self.records, self.table, self.values, self.failures, self.handed_on = [], [], [], [], {}
 
     # ---- lazy evaluation
 
@@ -193,12 +213,12 @@ class Segment(Task):
     def split(self, var: Var, scheduler: Scheduler) -> Segment:
         """Take the records that `var` needs out of this open lazy segment, into a new one, which is closed and returned.
 
-        What stays behind reads the values of the part that was taken from Vars, like anything from outside. A segment that writes
-        memory in place is not split, because the order of its records then matters beyond what slots say.
+        What stays behind, in this segment, which stays open, reads the values of the part that was taken from Vars, like anything from
+        outside. A segment that writes memory in place is not split, because the order of its records then matters beyond what slots say.
         """
-        if self.touches_memory:
-            return self
         taken = self.needed([var.slot])
+        if self.touches_memory or len(taken) == len(self.records):
+            return self
         chosen = set(map(id, taken))
         rest = [record for record in self.records if id(record) not in chosen]
         vars_of: dict[int, Var] = {slot: var for var, slot in self.read.items()}
@@ -210,27 +230,24 @@ class Segment(Task):
         for outside in self.read:
             if outside.readers is not None:
                 outside.readers.pop(self, None)
-        parts = []
-        for records in (taken, rest):
-            part = Segment(self.context, self.limit, lazy=True)
+        self.records, self.table, self.read, self.predecessors, self.nbytes = [], [], {}, set(), 0
+        first = Segment(self.context, self.limit, lazy=True)
+        for segment, records in ((first, taken), (self, rest)):
             for record in records:
                 for result in record.outputs:
                     made = vars_of[result.slot]
-                    made.writer, made.ready = part, False
+                    made.writer, made.ready = segment, False
                 inputs = [
                     None if operand is None else View(vars_of[operand.slot], operand.spec, self.context, operand.offset)
                     for operand in record.inputs
                 ]
-                part._again(record, inputs, [vars_of[result.slot] for result in record.outputs], scheduler)
-            parts.append(part)
-            if records is taken:
-                scheduler.close(part)
-        scheduler.replace_lazy(self, parts[1])
-        self.records, self.table, self.read = [], [], {}
-        return parts[0]
+                segment._again(record, inputs, [vars_of[result.slot] for result in record.outputs], scheduler)
+            if segment is first:
+                scheduler.close(first)
+        return first
 
     def _again(self, record: Record, inputs: list[View | None], made: list[Var], scheduler: Scheduler) -> None:
-        """Record an operation of another segment here, with its Vars. A read of an open lazy part closes that part."""
+        """Record an operation of another segment, or of this one before it was split, here, with its Vars."""
         operands = tuple(
             None if view is None else Operand(self.slot_of(view.var, scheduler), view.offset, view.spec) for view in inputs
         )

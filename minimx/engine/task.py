@@ -19,9 +19,9 @@ import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..base import user_location
+from ..base import MXNetError, user_location
 from ..device import Context
-from .var import Failure, Var
+from .var import Failure, Var, View, window
 
 if TYPE_CHECKING:
     from .lanes import Scheduler
@@ -41,7 +41,7 @@ OPEN, QUEUED, READY, RUNNING, DONE = State
 class Task:
     """Work with predecessors and successors. Subclasses say what to do in `run` and what to leave behind in `publish`."""
 
-    __slots__ = ("context", "state", "predecessors", "successors", "read", "nbytes", "cost", "name")
+    __slots__ = ("context", "state", "predecessors", "successors", "read", "nbytes", "cost", "name", "interrupt")
 
     def __init__(self, context: Context, name: str = "task") -> None:
         self.context = context  # whose lane runs it
@@ -52,6 +52,7 @@ class Task:
         self.nbytes = 0  # of results that do not exist yet: what back-pressure counts
         self.cost = 0.0  # estimated nanoseconds
         self.name = name
+        self.interrupt: KeyboardInterrupt | None = None  # Ctrl-C that came while it ran: for the thread that ran it
 
     def run(self) -> None:
         """Do the work and keep the results in the task. No lock is held. Must not raise: a failure is a result."""
@@ -60,6 +61,17 @@ class Task:
     def publish(self) -> list[Failure]:
         """Put the results into the Vars and return new failures. The engine's lock is held."""
         raise NotImplementedError
+
+    def forget(self) -> None:
+        """Let go of arrays and functions when all is published. No lock is held, since what dies now may have a finaliser that uses arrays."""
+        self.read = {}
+
+    def failed(self, error: BaseException, what: str, where: tuple[str, int] | None) -> Failure:
+        """A new failure: `error` was raised by `what`, a part of this task that the line `where` queued."""
+        if isinstance(error, KeyboardInterrupt):
+            self.interrupt = error  # for the thread that ran it; the results are only lost
+            error = MXNetError(f"{what}: interrupted by Ctrl-C while it ran; compute it again")
+        return Failure(error, what, where)
 
     # ---- edges; the engine's lock is held
 
@@ -82,10 +94,11 @@ class Task:
 
     def writes(self, var: Var, scheduler: Scheduler) -> None:
         """Enter this task as the writer of `var`: after its writer and all its readers."""
-        self.after(var.writer, scheduler)
-        if var.readers:
-            for reader in list(var.readers):  # closing an open reader may finish it, which changes the dictionary
-                self.after(reader, scheduler)
+        if var.writer is not None and var.writer is not self:
+            self.after(var.writer, scheduler)
+            var.writer.hand_on(var)
+        for reader in var.readers or ():
+            self.after(reader, scheduler)
         var.writer = self
         var.readers = {self: None} if self in self.read_of(var) else None
         var.ready = False
@@ -93,6 +106,9 @@ class Task:
     def read_of(self, var: Var) -> tuple[Task, ...]:
         """(self,) if this task is among the readers of `var`, else ()."""
         return (self,) if var in self.read else ()
+
+    def hand_on(self, var: Var) -> None:
+        """Another task becomes the writer of `var`, which this one writes: the value of this one is still for those that read it before."""
 
     def release(self, var: Var, failure: Failure | None) -> None:
         """This task's write to `var` has finished. Its readers may start."""
@@ -108,34 +124,35 @@ class Task:
 class FunctionTask(Task):
     """A function that somebody pushed, with the Vars that it reads and writes."""
 
-    __slots__ = ("function", "arguments", "written", "failure", "where")
+    __slots__ = ("function", "views", "written", "failure", "where")
 
-    def __init__(
-        self, context: Context, name: str, function: Callable[..., Any], arguments: list[Any], written: list[Var]
-    ) -> None:
+    def __init__(self, context: Context, name: str, function: Callable[..., Any], views: list[View], written: list[Var]) -> None:
         super().__init__(context, name)
         self.function = function
-        self.arguments = arguments  # pairs (var, offset, spec) of the arrays that it is called with
+        self.views = views  # of the arrays that it is called with
         self.written = written
         self.failure: Failure | None = None
         self.where = user_location()
 
     def run(self) -> None:
-        for var in [*self.read, *self.written]:
+        # A Var without memory that it only writes may have failed; of an array that it writes it sees what was there.
+        for var in (*self.read, *(view.var for view in self.views)):
             if var.failure is not None:
                 self.failure = var.failure
                 return
         try:
-            self.function(*[array() for array in self.arguments])
+            self.function(*[window(view.var.value, view.offset, view.spec) for view in self.views])
         except BaseException as error:  # whatever it is, whoever reads the result must see it
-            self.failure = Failure(error, self.name, self.where)
+            self.failure = self.failed(error, self.name, self.where)
 
     def publish(self) -> list[Failure]:
         for var in self.written:
             self.release(var, self.failure)
-        fresh = [self.failure] if self.failure is not None else []
-        self.function, self.arguments, self.written = _nothing, [], []
-        return fresh
+        return [] if self.failure is None or self.failure.seen else [self.failure]
+
+    def forget(self) -> None:
+        super().forget()
+        self.function, self.views, self.written = _nothing, [], []
 
 
 def _nothing() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from ..base import MXNetError
+from ..base import MXNetError, OutOfMemoryError
 from ..op import Spec
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ class Failure:
     __slots__ = ("error", "trace", "seen")
 
     def __init__(self, error: BaseException, what: str, where: tuple[str, int] | None) -> None:
+        _drop_frame(error)
         self.error = error
         self.trace = error.__traceback__
         self.seen = False  # delivered to somebody: waitall need not raise it again
@@ -92,6 +93,13 @@ def as_error(error: BaseException, what: str) -> BaseException:
     """`error` as an MXNetError: what a kernel raised, named after its operator."""
     if isinstance(error, (MXNetError, KeyboardInterrupt, SystemExit)):
         return error
-    wrapped = MXNetError(f"{what}: {error}")
+    wrapped = (OutOfMemoryError if isinstance(error, MemoryError) else MXNetError)(f"{what}: {error}")
     wrapped.__cause__ = error
+    _drop_frame(error)
     return wrapped
+
+
+def _drop_frame(error: BaseException) -> None:
+    """Leave the frame that caught `error` out of its traceback: it is the engine's, and would keep all arrays of a segment alive."""
+    if error.__traceback__ is not None:
+        error.__traceback__ = error.__traceback__.tb_next

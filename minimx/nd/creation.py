@@ -12,8 +12,7 @@ from ..base import ArgumentError, DTypeLike, ShapeError, as_dtype
 from ..device import Context, current_context
 from ..engine.var import Var
 from ..op import Op, Spec
-from ..ops import creation, joining
-from ..ops import shape as shape_ops
+from ..ops import creation, joining, layout
 from ..ops.forms import as_number
 from .ndarray import NDArray, from_array, invoke
 
@@ -33,7 +32,7 @@ def as_known_shape(name: str, shape: ShapeLike) -> tuple[int, ...]:
     """`shape` as a tuple. Raises ShapeError for lengths below 1: in MXNet 1.x, 0 stands for a length that is not known."""
     try:
         known = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(length) for length in shape)
-    except TypeError:
+    except (TypeError, ValueError):
         raise ArgumentError(f"{name}: shape must be an int or a tuple of int, got {shape!r}") from None
     if not known or any(length < 1 for length in known):
         raise ShapeError(f"{name}: shape {known} is not known completely; every length must be at least 1")
@@ -148,7 +147,7 @@ def moveaxis(tensor: NDArray, source: int | Sequence[int], destination: int | Se
         moved = np.moveaxis(frame, sources, places)
     except ValueError as error:
         raise ShapeError(f"moveaxis: {error}") from None
-    return shape_ops.transpose(tensor, [length - 1 for length in moved.shape])
+    return layout.transpose(tensor, [length - 1 for length in moved.shape])
 
 
 def from_numpy(ndarray: np.ndarray[Any, Any], zero_copy: bool = True, array_cls: type[NDArray] = NDArray) -> NDArray:
@@ -161,7 +160,12 @@ def from_numpy(ndarray: np.ndarray[Any, Any], zero_copy: bool = True, array_cls:
         return array(ndarray, dtype=ndarray.dtype)
     if not ndarray.flags.c_contiguous:
         raise ShapeError("from_numpy: only C-contiguous arrays can share memory; use zero_copy=False")
-    shared = ndarray.view()
+    if ndarray.flags.writeable:
+        shared = ndarray.view()
+    elif ndarray.flags.owndata:  # read-only because it was shared before: the memory itself can be written
+        shared = np.asarray(_Writeable(ndarray))
+    else:
+        raise ShapeError("from_numpy: the memory of a read-only array cannot be shared; use zero_copy=False")
     ndarray.flags.writeable = False
     var = Var(shared)
     var.shared = True
@@ -186,6 +190,14 @@ def from_dlpack(dlpack: Any) -> NDArray:
     var = Var(value)
     var.shared = True
     return NDArray(var, spec, context)
+
+
+class _Writeable:
+    """NumPy's protocol for the memory of an array, without the array's own ban on writing."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array  # keeps the memory alive
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
 
 
 class _Capsule:

@@ -32,26 +32,23 @@ def classify(key: Any, shape: Shape, to_numpy: Callable[[Any], Any] = read_array
     **Raises** OutOfRangeError for an index outside the array or too many of them, ArgumentError (a TypeError and ValueError) for
     what is no index, DTypeError for fractions, ShapeError for masks and index arrays that do not fit.
     """
-    if type(key) is int:
+    if shape and (type(key) is int or (type(key) is slice and key.step is None and is_plain(key))):
         return first_axis(key, shape)
     return parse(key, shape, to_numpy).on(shape)
 
 
 def parse(key: Any, shape: Shape, to_numpy: Callable[[Any], Any] = read_array) -> Key:
     """The Key that the user's `key` means. `shape` is needed to check masks, and stays out of the Key."""
-    items = [plain(item, to_numpy) for item in (key if isinstance(key, tuple) else (key,))]
-    if sum(1 for item in items if item is Ellipsis) > 1:
+    items: list[Any] = []
+    ellipses, masks = 0, False
+    for item in key if isinstance(key, tuple) else (key,):
+        found = item if type(item) is int else plain(item, to_numpy)
+        ellipses += found is Ellipsis
+        masks = masks or type(found) is Mask
+        items.append(found)
+    if ellipses > 1:
         raise OutOfRangeError("index: more than one Ellipsis (...); one stands for all axes that are left over")
-    left_over = len(shape) - sum(axes_of(item) for item in items)
-    expanded: list[Any] = []
-    axis = 0
-    for item in items:
-        if isinstance(item, Mask):
-            expanded += places_of(item, shape, axis)
-        else:
-            expanded.append(item)
-        axis += left_over if item is Ellipsis else axes_of(item)
-    return Key(tuple(expanded))
+    return Key(tuple(without_masks(items, shape) if masks else items))
 
 
 class Mask:
@@ -61,6 +58,20 @@ class Mask:
 
     def __init__(self, array: Any) -> None:
         self.array = array
+
+
+def without_masks(items: list[Any], shape: Shape) -> list[Any]:
+    """`items` with each mask replaced by index arrays."""
+    left_over = len(shape) - sum(axes_of(item) for item in items)
+    result: list[Any] = []
+    axis = 0
+    for item in items:
+        if isinstance(item, Mask):
+            result += places_of(item, shape, axis)
+        else:
+            result.append(item)
+        axis += left_over if item is Ellipsis else axes_of(item)
+    return result
 
 
 def axes_of(item: Any) -> int:
@@ -90,9 +101,10 @@ def plain(item: Any, to_numpy: Callable[[Any], Any]) -> Any:
         return plain_array(np.asarray(to_numpy(item)))
     if isinstance(item, (list, tuple, range, np.ndarray)):
         try:
-            return plain_array(np.asarray(item))
+            array = np.asarray(item)
         except ValueError:
             raise ArgumentError(f"index: {item!r}, a list of unequal lists, is no array of ints") from None
+        return plain_array(array)
     try:
         return operator.index(item)
     except TypeError:
@@ -103,6 +115,8 @@ def plain(item: Any, to_numpy: Callable[[Any], Any]) -> Any:
 
 def plain_slice(item: slice) -> slice:
     """A slice of Python's integers and None, whose step is not 0."""
+    if item.step is None and is_plain(item):
+        return item
     try:
         parts = [None if part is None else operator.index(part) for part in (item.start, item.stop, item.step)]
     except TypeError:
@@ -110,6 +124,12 @@ def plain_slice(item: slice) -> slice:
     if parts[2] == 0:
         raise ArgumentError("index: the step of a slice cannot be zero")
     return slice(*parts)
+
+
+def is_plain(item: slice) -> bool:
+    """Whether the ends of a slice are Python's integers or None."""
+    start, stop = item.start, item.stop
+    return (start is None or type(start) is int) and (stop is None or type(stop) is int)
 
 
 def plain_array(array: Any) -> Any:
@@ -137,7 +157,9 @@ def region(begin: Any, end: Any, step: Any, shape: Shape) -> tuple[slice, ...]:
     begins, ends = as_tuple(begin), as_tuple(end)
     steps = as_tuple(step) or (None,) * len(begins)
     if not len(begins) == len(ends) == len(steps) <= len(shape):
-        raise ArgumentError(f"slice: begin {begin}, end {end} and step {step} must be as long as each other, at most {len(shape)}")
+        raise ArgumentError(
+            f"slice: begin {begin}, end {end} and step {step} must be as long as each other, at most {len(shape)}"
+        )
     return tuple(slice(*parts) for parts in zip(begins, ends, steps))
 
 

@@ -27,8 +27,9 @@ from ..engine.lanes import scheduler
 from ..engine.var import Failure, Var, View
 from ..op import Op, Spec, Tensor
 from ..ops import binary, casting, creation, logic, powers, subscript, trigonometry, unary
-from ..ops import shape as _shape_ops
+from ..ops import broadcast as _broadcast_ops, shape as _shape_ops
 from ..ops.fluent import Fluent
+from ..ops.reduce import as_axes
 from ..seeds import next_key
 from . import indexing, transfer
 
@@ -334,14 +335,14 @@ class NDArray(View, Fluent):
             raise ArgumentError(f"reshape: unknown argument {', '.join(kwargs)}; it takes shape and reverse")
         if len(tuple(codes)) == 0:
             raise ArgumentError("reshape: a shape is missing")
-        op = _shape_ops.Reshape(tuple(int(code) for code in codes), reverse=bool(reverse))
+        op = _shape_ops.Reshaping(tuple(int(code) for code in codes), reverse=bool(reverse))
         return self._recorded(self._view(0, op.infer(self.spec).shape), op)
 
     def flatten(self, inplace: bool = False, **how: Any) -> NDArray:
         """All axes but the first joined into one: a copy, or with `inplace=True` a view."""
         if not inplace:
             return _shape_ops.flatten(self, **how)
-        op = _shape_ops.Flatten()
+        op = _shape_ops.Flattening()
         return self._recorded(self._view(0, op.infer(self.spec).shape), op)
 
     def expand_dims(self, axis: int, inplace: bool = False, **how: Any) -> NDArray:
@@ -355,7 +356,7 @@ class NDArray(View, Fluent):
         """Axes of length 1 left out: a copy, or with `inplace=True` a view."""
         if not inplace:
             return _shape_ops.squeeze(self, axis, **how)
-        op = _shape_ops.Squeeze(_shape_ops.as_axes(axis))
+        op = _shape_ops.Squeeze(as_axes(axis))
         return self._recorded(self._view(0, op.infer(self.spec).shape), op)
 
     def detach(self) -> NDArray:
@@ -404,7 +405,7 @@ class NDArray(View, Fluent):
         if shape and shape != source.shape:
             source = source.reshape(shape)
         if source.shape != found.shape:
-            source = _shape_ops.broadcast_to(source.reshape((1,) * (len(found.shape) - source.ndim) + source.shape), found.shape)
+            source = _broadcast_ops.broadcast_to(source.reshape((1,) * (len(found.shape) - source.ndim) + source.shape), found.shape)
         if source.shape != target.shape:
             source = source.reshape(target.shape)
         invoke(casting.Identity(), [source], target)
@@ -504,10 +505,9 @@ class NDArray(View, Fluent):
     @classmethod
     def _apply(cls, op: Op, operands: Sequence[Any], how: Any) -> Any:
         """Compute `op`: one array, or a list where the operator has several outputs."""
-        for position, operand in enumerate(operands):
-            if not isinstance(operand, NDArray) and operand is not None:
-                wrong_operand(op, operands, position)
         outputs = invoke(op, operands, how.get("out"), how.get("ctx"))
+        if len(outputs) == 1:
+            return outputs[0]
         visible = op.num_visible
         return outputs[0] if visible == 1 else outputs[:visible]
 
@@ -534,12 +534,12 @@ def invoke(op: Op, operands: Sequence[NDArray | None], out: Any = None, context:
                 raise ArgumentError(f"{op.name}: input {op.inputs[position].rstrip('*')!r} is missing")
             specs.append(None)
             continue
+        if not isinstance(operand, NDArray):
+            wrong_operand(op, operands, position)
         specs.append(operand.spec)
         if context is None:
             context = operand.context
-        elif op.crosses_devices:
-            pass
-        elif operand.context is not context and not (operand.context.host and context.host):
+        elif operand.context is not context and not (operand.context.host and context.host) and not op.crosses_devices:
             raise DeviceError(f"{op.name}: operands are on {context} and {operand.context}; copy one with as_in_context()")
     if context is None:
         context = current_context()

@@ -32,13 +32,13 @@ class Relu(Unary):
         return xp.maximum(data, data.dtype.type(0), out=out)
 
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
-        return (g * (y > 0),)
+        return (g * y.sign(),)  # 1 above 0, 0 elsewhere, and NaN where y is NaN
 
 
 def relu(data: T, **how: Unpack[How]) -> T:
     """Rectified linear unit, elementwise: `y = max(data, 0)`.
 
-    **Shapes** data and result (...). **Gradient** `g` where data is above 0, else 0. **Source** MXNet `relu`.
+    **Shapes** data and result (...). **Gradient** `g` where data is above 0, else 0; NaN stays. **Source** MXNet `relu`.
     """
     return apply(Relu(), data, **how)
 
@@ -72,7 +72,7 @@ class Softsign(Unary):
     saves_inputs = False
 
     def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
-        scale = xp.abs(data)
+        scale = xp.abs(data, out=xp.empty_like(data))
         xp.add(scale, data.dtype.type(1), out=scale)
         return xp.divide(data, scale, out=scale if out is None else out)
 
@@ -96,11 +96,10 @@ class SoftRelu(Unary):
     saves_inputs = False
 
     def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
-        tail = xp.abs(data)
+        tail = xp.abs(data, out=xp.empty_like(data))
         xp.negative(tail, out=tail)
         xp.log1p(xp.exp(tail, out=tail), out=tail)
-        result = xp.maximum(data, data.dtype.type(0), out=out)
-        return xp.add(result, tail, out=result)
+        return xp.add(xp.maximum(data, data.dtype.type(0)), tail, out=tail if out is None else out)
 
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
         return (-g * (-y).expm1(),)
@@ -116,7 +115,7 @@ class HardSigmoid(Unary):
 
     def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
         number = data.dtype.type
-        result = xp.multiply(data, number(self.alpha), out=out)
+        result = xp.multiply(data, number(self.alpha), out=scratch(xp, data, out))
         xp.add(result, number(self.beta), out=result)
         return result.clip(number(0), number(1), out=result)
 
@@ -183,11 +182,11 @@ class SmoothL1(Unary):
     def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
         number = data.dtype.type
         square = number(self.scalar**2)
-        size = xp.abs(data)
+        size = xp.abs(data, out=xp.empty_like(data))
         near = xp.minimum(size, number(1) / square)  # with it both pieces are one formula: near * (size - near / 2) * square
         xp.subtract(size, near * number(0.5), out=size)
-        xp.multiply(near, square, out=near)
-        return xp.multiply(size, near, out=out)
+        xp.multiply(size, square, out=size)
+        return xp.multiply(size, near, out=size if out is None else out)
 
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
         return (g * (data * self.scalar**2).clip(-1.0, 1.0),)

@@ -154,7 +154,7 @@ class Modulo(Function):
 
     def compute(self, xp: Any, lhs: Array, rhs: Array, out: Array | None) -> Array:
         undefined = rhs == 0  # before the result is written: out may be rhs
-        result = xp.remainder(lhs, rhs, out=out)
+        result = xp.asarray(xp.remainder(lhs, rhs, out=out))  # of arrays without axes NumPy makes no array
         xp.copyto(result, 0, where=undefined)
         return result
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @register("Cast", "cast")
 @dataclass(frozen=True, slots=True)
-class Cast(Op):
+class CastTo(Op):
     dtype: np.dtype[Any]
 
     kind: ClassVar = Kind.ELEMENTWISE
@@ -43,7 +43,10 @@ def cast(data: T, dtype: DTypeLike, **how: Unpack[How]) -> T:
     **Shapes** data and result (...). **Raises** DTypeError if MXNet has no arrays of `dtype`. **Gradient** `g` in data's dtype.
     **Source** MXNet `Cast`.
     """
-    return apply(Cast(wanted(dtype)), data, **how)
+    return apply(CastTo(wanted(dtype)), data, **how)
+
+
+Cast = cast
 
 
 def wanted(dtype: DTypeLike) -> np.dtype[Any]:

@@ -1,8 +1,8 @@
-"""Arrays that come from no data: zeros, ones, full, eye, arange, linspace; and what is known of an array without its data: its shape,
-size and indices.
+"""Arrays that come from no data: zeros, ones, full, eye, arange, linspace; and what is known of an array without its data: its
+shape, size and indices.
 
-Operators without inputs take their shape from their attributes; the functions `nd.zeros(...)` and `sym.zeros(...)`, which also say on
-which device, are in the front ends. Book: chapter 1.
+Operators without inputs take their shape from their attributes; the functions `nd.zeros(...)` and `sym.zeros(...)`, which also
+say on which device, are in the front ends. Book: chapter 1.
 """
 
 from __future__ import annotations
@@ -260,8 +260,8 @@ def arange_like(
 ) -> T:
     """Numbers that grow by `step` from `start`: as many as data has along `axis`, or in the shape of data if that is None.
 
-    **Args** repeat: each number comes so often in a row; ctx: not needed, the result is where data is. The result has the dtype of
-    data. **Gradient** none. **Source** MXNet `contrib.arange_like`.
+    **Args** repeat: each number comes so often in a row; ctx: not needed, the result is where data is. The result has the dtype
+    of data. **Gradient** none. **Source** MXNet `contrib.arange_like`.
     """
     along = None if axis is None else operator.index(axis)
     return apply(ArangeLike(float(start), float(step), operator.index(repeat), along), data, **how)
@@ -335,8 +335,8 @@ class UnravelIndex(Positions):
 def ravel_multi_index(data: T, shape: int | tuple[int, ...] = (), **how: Unpack[How]) -> T:
     """Positions in the flattened array of `shape`, of elements whose indices are the columns of data.
 
-    **Shapes** data (n, N) for n dimensions, result (N,). **Args** shape: the first length may be -1, it does not matter. Keeps the dtype.
-    **Gradient** none. **Source** MXNet `ravel_multi_index`.
+    **Shapes** data (n, N) for n dimensions, result (N,). **Args** shape: the first length may be -1, it does not matter. Keeps
+    the dtype. **Gradient** none. **Source** MXNet `ravel_multi_index`.
     """
     return apply(RavelMultiIndex(as_shape(shape)), data, **how)
 
@@ -344,7 +344,7 @@ def ravel_multi_index(data: T, shape: int | tuple[int, ...] = (), **how: Unpack[
 def unravel_index(data: T, shape: int | tuple[int, ...] = (), **how: Unpack[How]) -> T:
     """Indices, along each axis of an array of `shape`, of the elements that have the positions `data` in the flattened array.
 
-    **Shapes** data (...), result (n, ...) for n dimensions. **Args** shape: the first length may be -1, it does not matter. Keeps the
-    dtype. **Gradient** none. **Source** MXNet `unravel_index`.
+    **Shapes** data (...), result (n, ...) for n dimensions. **Args** shape: the first length may be -1, it does not matter. Keeps
+    the dtype. **Gradient** none. **Source** MXNet `unravel_index`.
     """
     return apply(UnravelIndex(as_shape(shape)), data, **how)

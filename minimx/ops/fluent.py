@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..op import Tensor
-from . import activation, binary, casting, creation, indexing, joining, linalg, logic, nn, powers, reduce, shape, slicing, sorting, trigonometry, unary
+from . import activation, binary, broadcast, casting, creation, indexing, joining, layout, linalg, logic, nn, padding, powers, reduce, shape, slicing, sorting, trigonometry, unary
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -243,13 +243,13 @@ class Fluent(Tensor):
 
     def transpose(self, *axes: Any, **how: Any) -> Self:
         chosen = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return shape.transpose(self, how.pop("axes", chosen), **how)
+        return layout.transpose(self, how.pop("axes", chosen), **how)
 
     def swapaxes(self, dim1: int = 0, dim2: int = 0, **how: Any) -> Self:
-        return shape.swapaxes(self, dim1, dim2, **how)
+        return layout.swapaxes(self, dim1, dim2, **how)
 
     def flip(self, axis: int | Sequence[int], **how: Any) -> Self:
-        return slicing.flip(self, axis, **how)
+        return padding.flip(self, axis, **how)
 
     def repeat(self, repeats: int, axis: int | None = None, **how: Any) -> Self:
         return joining.repeat(self, repeats, axis, **how)
@@ -258,7 +258,7 @@ class Fluent(Tensor):
         return joining.tile(self, reps, **how)
 
     def pad(self, mode: str = "constant", pad_width: Sequence[int] = (), constant_value: float = 0.0, **how: Any) -> Self:
-        return slicing.pad(self, mode, pad_width, constant_value, **how)
+        return padding.pad(self, mode, pad_width, constant_value, **how)
 
     def split(self, num_outputs: int, axis: int = 1, squeeze_axis: bool = False, **how: Any) -> Any:
         return joining.split(self, num_outputs, axis, squeeze_axis, **how)
@@ -279,19 +279,19 @@ class Fluent(Tensor):
         return _broadcast_to(self, shape, **how)
 
     def broadcast_like(self, rhs: Any, lhs_axes: Any = None, rhs_axes: Any = None, **how: Any) -> Self:
-        return shape.broadcast_like(self, rhs, lhs_axes, rhs_axes, **how)
+        return broadcast.broadcast_like(self, rhs, lhs_axes, rhs_axes, **how)
 
     def broadcast_axes(self, axis: Any = (), size: Any = (), **how: Any) -> Self:
-        return shape.broadcast_axes(self, axis, size, **how)
+        return broadcast.broadcast_axes(self, axis, size, **how)
 
     def depth_to_space(self, block_size: int, **how: Any) -> Self:
-        return shape.depth_to_space(self, block_size, **how)
+        return layout.depth_to_space(self, block_size, **how)
 
     def space_to_depth(self, block_size: int, **how: Any) -> Self:
-        return shape.space_to_depth(self, block_size, **how)
+        return layout.space_to_depth(self, block_size, **how)
 
     def diag(self, k: int = 0, axis1: int = 0, axis2: int = 1, **how: Any) -> Self:
-        return slicing.diag(self, k, axis1, axis2, **how)
+        return padding.diag(self, k, axis1, axis2, **how)
 
     def shape_array(self, **how: Any) -> Self:
         return creation.shape_array(self, **how)
@@ -334,4 +334,4 @@ class Fluent(Tensor):
         return nn.softmin(self, axis=axis, temperature=temperature, **how)
 
 
-_broadcast_to = shape.broadcast_to  # inside the method, `shape` is its argument
+_broadcast_to = broadcast.broadcast_to  # inside the method, `shape` is its argument

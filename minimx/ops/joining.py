@@ -1,13 +1,12 @@
 """Several arrays made one, and one made several: concat, stack, split; and copies of one side by side: tile, repeat.
 
 Splitting is the gradient of joining, and joining that of splitting; so both orders of derivative are single operators. `tile` and
-`repeat` give the result two axes for each axis of data, one for the copies, so that NumPy's broadcasting does the work, and the gradient
-is a sum over the axes of copies. Book: chapter 1.
+`repeat` give the result two axes for each axis of data, one for the copies, so that NumPy's broadcasting does the work, and the
+gradient is a sum over the axes of copies. Book: chapter 1.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import operator
@@ -45,7 +44,7 @@ class Concatenation(Op):
         for position, spec in enumerate(data[1:], 1):
             if spec.ndim != len(shape) or any(n != shape[i] for i, n in enumerate(spec.shape) if i != axis):
                 raise ShapeError(
-                    f"{self.name}: input {position} has shape {spec.shape}, input 0 {data[0].shape}; they may differ along dim {axis} only"
+                    f"{self.name}: input {position} has shape {spec.shape}, input 0 {data[0].shape}; only dim {axis} may differ"
                 )
         shape[axis] = sum(spec.shape[axis] for spec in data)
         return Spec.of(shape, dtype)
@@ -104,8 +103,8 @@ def _check_count(name: str, data: Sequence[Any], num_args: int | None) -> None:
 def concat(*data: T, dim: int = 1, num_args: int | None = None, **how: Unpack[How]) -> T:
     """Arrays joined along an axis that they have.
 
-    **Shapes** data_i (..., L_i, ...), equal but along `dim`; result (..., sum L_i, ...). **Args** num_args: not needed. **Gradient** the
-    parts of `g`. **Source** MXNet `Concat`.
+    **Shapes** data_i (..., L_i, ...), equal but along `dim`; result (..., sum L_i, ...). **Args** num_args: not needed.
+    **Gradient** the parts of `g`. **Source** MXNet `Concat`.
     """
     _check_count("concat", data, num_args)
     return apply(Concatenation(operator.index(dim)), *data, **how)
@@ -114,11 +113,17 @@ def concat(*data: T, dim: int = 1, num_args: int | None = None, **how: Unpack[Ho
 Concat = concat
 
 
+def rnn_param_concat(*data: T, dim: int = 1, num_args: int | None = None, **how: Unpack[How]) -> T:
+    """The parameters of a recurrent layer joined into the one vector that RNN takes. **Source** MXNet `_rnn_param_concat`."""
+    _check_count("rnn_param_concat", data, num_args)
+    return apply(RNNParamConcatenation(operator.index(dim)), *data, **how)
+
+
 def stack(*data: T, axis: int = 0, num_args: int | None = None, **how: Unpack[How]) -> T:
     """Arrays of one shape joined along a new axis.
 
-    **Shapes** data_i (...), result with a new `axis` as long as there are arrays. **Args** num_args: not needed. **Gradient** the parts
-    of `g`. **Source** MXNet `stack`.
+    **Shapes** data_i (...), result with a new `axis` as long as there are arrays. **Args** num_args: not needed. **Gradient** the
+    parts of `g`. **Source** MXNet `stack`.
     """
     _check_count("stack", data, num_args)
     return apply(Stack(operator.index(axis)), *data, **how)
@@ -141,6 +146,12 @@ class Parts(Op):
     def edges(self, length: int) -> list[int]:
         """Where the parts of an axis of `length` begin, and where the last one ends."""
         raise NotImplementedError
+
+    def equal(self, length: int, parts: int) -> list[int]:
+        """The edges of `parts` equal parts."""
+        if length % parts:
+            raise ShapeError(f"{self.name}: axis {self.axis} has length {length}, which does not divide into {parts} equal parts")
+        return [length // parts * i for i in range(parts + 1)]
 
     def infer(self, data: Spec) -> Spec | tuple[Spec, ...]:
         axis = normalize_axis(self, self.axis, data.ndim)
@@ -185,19 +196,14 @@ class Parts(Op):
 @register("SliceChannel", "split")
 @dataclass(frozen=True, slots=True)
 class EqualParts(Parts):
-    num_outputs: int = dataclasses.field()  # not the property of Op, which would be taken for a default
+    num_outputs: int = 0  # must be given; the default keeps the property of Op from being taken for one
     axis: int = 1
     squeeze_axis: bool = False
 
     def edges(self, length: int) -> list[int]:
         if self.num_outputs < 1:
             raise ArgumentError(f"{self.name}: num_outputs is {self.num_outputs}, wants 1 or more")
-        if length % self.num_outputs:
-            raise ShapeError(
-                f"{self.name}: axis {self.axis} has length {length}, which does not divide into num_outputs={self.num_outputs} equal parts"
-            )
-        part = length // self.num_outputs
-        return [part * i for i in range(self.num_outputs + 1)]
+        return self.equal(length, self.num_outputs)
 
 
 @register("_split_v2")
@@ -214,16 +220,12 @@ class PartsAt(Parts):
 
     def edges(self, length: int) -> list[int]:
         if self.sections > 0:
-            if length % self.sections:
-                raise ShapeError(
-                    f"{self.name}: axis {self.axis} has length {length}, which does not divide into {self.sections} equal parts"
-                )
-            part = length // self.sections
-            return [part * i for i in range(self.sections + 1)]
+            return self.equal(length, self.sections)
         edges = [*self.indices, length]
         if edges[0] != 0 or any(low > high for low, high in itertools.pairwise(edges)):
             raise ShapeError(
-                f"{self.name}: the axis of length {length} cannot be cut at {self.indices[1:]}; positions must ascend from 0 to {length}"
+                f"{self.name}: axis {self.axis} of length {length} cannot be cut into parts that begin at {self.indices}; "
+                f"positions must ascend from 0 to {length}"
             )
         return edges
 
@@ -231,9 +233,9 @@ class PartsAt(Parts):
 def split(data: T, num_outputs: int, axis: int = 1, squeeze_axis: bool = False, **how: Unpack[How]) -> Any:
     """Equal parts of data along `axis`.
 
-    **Shapes** data (..., n L, ...), each result (..., L, ...), or (..., ...) with squeeze_axis, which needs L = 1. **Returns** a list of
-    copies; the one copy if num_outputs is 1. **Raises** ShapeError if the axis does not divide. **Gradient** the parts joined.
-    **Source** MXNet `SliceChannel`.
+    **Shapes** data (..., n L, ...), each result (..., L, ...), or (..., ...) with squeeze_axis, which needs L = 1. **Returns** a
+    list of copies; the one copy if num_outputs is 1. **Raises** ShapeError if the axis does not divide. **Gradient** the parts
+    joined. **Source** MXNet `SliceChannel`.
     """
     return apply(EqualParts(operator.index(num_outputs), operator.index(axis), bool(squeeze_axis)), data, **how)
 
@@ -264,7 +266,8 @@ def split_v2(
 
 
 class Copies(Op):
-    """Repeats data: `factored` gives the shape of data with an axis of 1 wherever copies go, and the shape with their numbers there."""
+    """Repeats data: `factored` gives the shape of data with an axis of 1 wherever copies go, and the shape with their numbers
+    there."""
 
     __slots__ = ()
 
@@ -340,8 +343,9 @@ class Repeat(Copies):
 def tile(data: T, reps: int | Sequence[int], **how: Unpack[How]) -> T:
     """Copies of the whole array side by side, `reps[i]` along axis i.
 
-    **Shapes** data (..., L_i, ...), result (..., reps_i L_i, ...); axes of length 1 are put in front of the shorter of the two. **Raises**
-    ArgumentError for a number that is not positive. **Gradient** the sum of `g` over the copies. **Source** MXNet `tile`.
+    **Shapes** data (..., L_i, ...), result (..., reps_i L_i, ...); axes of length 1 are put in front of the shorter of the two.
+    **Raises** ArgumentError for a number that is not positive. **Gradient** the sum of `g` over the copies. **Source** MXNet
+    `tile`.
     """
     return apply(Tile(as_axes(reps) or ()), data, **how)
 

@@ -76,6 +76,9 @@ class Key:
             raise ArgumentError(f"{text!r} is not the text of an index") from None
 
 
+WHOLE = slice(None)  # an axis of which everything is taken
+
+
 def is_array(item: Any) -> bool:
     return isinstance(item, np.ndarray)
 
@@ -163,97 +166,106 @@ class Advanced:
 
 def select(key: Key, shape: Shape) -> Basic | Advanced:
     """What `key` selects in an array of `shape`."""
-    items = key.items
-    if not shape and items == (slice(None),):
-        items = ()  # MXNet takes x[:] of an array without axes
-    used = sum(1 for item in items if item is not None and item is not Ellipsis)
+    items: tuple[Any, ...] = () if not shape and key.items == (WHOLE,) else key.items  # MXNet takes x[:] of an array without axes
+    used, has_arrays, where = 0, False, len(items)
+    for place, item in enumerate(items):
+        if item is Ellipsis:
+            where = place
+        elif item is not None:
+            used += 1
+            has_arrays = has_arrays or is_array(item)
     if used > len(shape):
         raise OutOfRangeError(f"index: {used} indices for an array of {len(shape)} dimensions and shape {shape}; leave some out")
-    full = [slice(None)] * (len(shape) - used)
-    expanded: list[Any] = []
-    for item in items if any(item is Ellipsis for item in items) else (*items, Ellipsis):
-        if item is Ellipsis:
-            expanded += [item, *full]  # the mark stays: in NumPy, an Ellipsis parts index arrays even where it stands for no axis
-        else:
-            expanded.append(item)
-    if any(is_array(item) for item in items):
-        return select_advanced(key, expanded, shape)
-    return select_basic(key, expanded, shape)
+    # The Ellipsis stays: in NumPy it parts index arrays even where it stands for no axis.
+    expanded = (*items[:where], Ellipsis, *(WHOLE,) * (len(shape) - used), *items[where + 1 :])
+    return select_advanced(key, expanded, shape) if has_arrays else select_basic(key, expanded, shape)
 
 
-def select_basic(key: Key, items: list[Any], shape: Shape) -> Basic:
+def select_basic(key: Key, items: tuple[Any, ...], shape: Shape) -> Basic:
     """`select` for a key without arrays, with an item for each axis."""
     spans: list[tuple[int, int, int]] = []
+    counts: list[int] = []
     result: list[int] = []
     dropped: list[int] = []
     new_axes: list[int] = []
     for item in items:
-        if item is None:
+        if item is WHOLE:
+            length = shape[len(spans)]
+            spans.append((0, length, 1))
+            counts.append(length)
+            result.append(length)
+        elif isinstance(item, slice):
+            span = item.indices(shape[len(spans)])
+            counts.append(len(range(*span)))
+            result.append(counts[-1])
+            spans.append(span)
+        elif item is None:
             new_axes.append(len(result))
             result.append(1)
-        elif isinstance(item, slice):
-            begin, end, step = item.indices(shape[len(spans)])
-            result.append(len(range(begin, end, step)))
-            spans.append((begin, end, step))
         elif item is not Ellipsis:
             place = check_place(item, len(spans), shape)
             dropped.append(len(spans))
             spans.append((place, place + 1, 1))
+            counts.append(1)
     found = Basic()
     found.key = key
-    found.begin, found.end, found.step = zip(*spans, strict=True) if spans else ((), (), ())
+    found.begin, found.end, found.step = zip(*spans) if spans else ((), (), ())
     found.dropped, found.new_axes = tuple(dropped), tuple(new_axes)
     found.shape = tuple(result) if result or not shape else (1,)
-    found.contiguous, found.offset = one_piece(spans, shape)
-    found.whole = found.contiguous and math.prod(result) == math.prod(shape)
+    found.contiguous, found.offset = one_piece(spans, counts, shape)
+    found.whole = found.contiguous and math.prod(counts) == math.prod(shape)
     return found
 
 
-def first_axis(place: int, shape: Shape) -> Basic:
-    """`select_basic` for a single integer: what a loop over the rows asks for, so it has a short way."""
+def first_axis(item: int | slice, shape: Shape) -> Basic:
+    """`select_basic` for an integer or a slice of step 1 alone: loops over rows or batches ask for these, so the way is short."""
     found = Basic()
-    found.key = Key((place,))
-    place = check_place(place, 0, shape)
+    found.key = Key((item,))
     rest = shape[1:]
     zeros = (0,) * len(rest)
-    found.begin, found.end, found.step = (place, *zeros), (place + 1, *rest), (1,) * len(shape)
-    found.dropped, found.new_axes = (0,), ()
-    found.shape = rest or (1,)
-    found.contiguous, found.offset = True, place * math.prod(rest)
-    found.whole = shape[0] == 1
+    if isinstance(item, slice):
+        begin, end, _ = item.indices(shape[0])
+        end = max(begin, end)
+        found.dropped, found.shape = (), (end - begin, *rest)
+    else:
+        begin = check_place(item, 0, shape)
+        end = begin + 1
+        found.dropped, found.shape = (0,), rest or (1,)
+    found.begin, found.end, found.step = (begin, *zeros), (end, *rest), (1,) * len(shape)
+    found.new_axes = ()
+    found.contiguous, found.offset = True, begin * math.prod(rest) if end > begin else 0
+    found.whole = end - begin == shape[0]
     return found
 
 
 def check_place(place: int, axis: int, shape: Shape) -> int:
     """`place` counted from the front of the axis. Raises OutOfRangeError if the array has no such place."""
-    if axis >= len(shape):
-        raise OutOfRangeError(f"index: an integer for an array of shape {shape}; it has no axis to index")
     length = shape[axis]
     if not -length <= place < length:
         raise OutOfRangeError(f"index {place} is out of bounds for axis {axis} with size {length}")
     return place + length if place < 0 else place
 
 
-def one_piece(spans: list[tuple[int, int, int]], shape: Shape) -> tuple[bool, int]:
+def one_piece(spans: list[tuple[int, int, int]], counts: list[int], shape: Shape) -> tuple[bool, int]:
     """Whether the region lies in memory in one piece and in order, and the number of its first element.
 
     From the last axis on: once an axis is not taken whole, the axes before it may have one place each.
     """
-    offset, stride, partial, contiguous, empty = 0, 1, False, True, False
-    for (begin, end, step), length in zip(reversed(spans), reversed(shape), strict=True):
-        count = len(range(begin, end, step))
-        empty = empty or count == 0
+    if 0 in counts:
+        return True, 0
+    offset, stride, partial = 0, 1, False
+    for axis in range(len(shape) - 1, -1, -1):
+        count, length = counts[axis], shape[axis]
+        begin, _, step = spans[axis]
         if count > 1 and (step != 1 or partial):
-            contiguous = False
+            return False, 0
         partial = partial or count != length
         offset += begin * stride
         stride *= length
-    if empty:
-        return True, 0
-    return contiguous, offset if contiguous else 0
+    return True, offset
 
 
-def select_advanced(key: Key, items: list[Any], shape: Shape) -> Advanced:
+def select_advanced(key: Key, items: tuple[Any, ...], shape: Shape) -> Advanced:
     """`select` for a key with arrays: integers join them. They form a block of axes in the result: in their place if they stand
     side by side in the key, otherwise in front.
     """

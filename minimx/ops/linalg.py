@@ -1,7 +1,7 @@
 """Products of matrices: dot, batch_dot, the BLAS family of MXNet's `linalg`, and packing of triangles and diagonals.
 
-All time here is spent in BLAS. A transposed operand is passed on as a view (`array.T`), which BLAS reads in place: no copy is made.
-The gradient of a product is two products, whichever sides were transposed: `product_vjp` says so once for the whole family.
+All time here is spent in BLAS. A transposed operand is passed on as a view (`array.T`), which BLAS reads in place: no copy is
+made. The gradient of a product is two products, whichever sides were transposed: `product_vjp` says so once for the whole family.
 Factorisations and solvers are in linalg_factor.py. Book: chapter 1 (where the time of a network goes).
 """
 
@@ -33,7 +33,7 @@ def swapped(array: Array, transpose: bool) -> Array:
     return array.swapaxes(-1, -2) if transpose else array
 
 
-def multiply(xp: Any, lhs: Array, rhs: Array, out: Array | None = None) -> Array:
+def product_of(xp: Any, lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     """Products of two matrices, or of two stacks of them, in their dtype; in `out` where it is given."""
     # For matrices `dot` is a call of BLAS with less around it than `matmul`.
     product = xp.dot if lhs.ndim == rhs.ndim == 2 else xp.matmul
@@ -61,7 +61,9 @@ def require_matrices(op: Op, **inputs: Spec) -> None:
         if spec.dtype.kind != "f":
             raise DTypeError(f"{op.name}: {what} is {spec.dtype.name}, wants a floating dtype; convert it with astype('float32')")
         if spec.ndim < 2:
-            raise ShapeError(f"{op.name}: {what} has shape {spec.shape}, wants a matrix or a stack of them (2 or more dimensions)")
+            raise ShapeError(
+                f"{op.name}: {what} has shape {spec.shape}, wants a matrix or a stack of them (2 or more dimensions)"
+            )
         if stack is not None and stack != spec.shape[:-2]:
             raise ShapeError(f"{op.name}: {what} has shape {spec.shape}, wants the leading dimensions {stack} of the others")
         stack = spec.shape[:-2]
@@ -145,14 +147,14 @@ class Dot(Op):
 
     def kernel(self, xp: Any, lhs: Array, rhs: Array, out: Array | None = None) -> Array:
         if lhs.ndim == rhs.ndim == 2:
-            return multiply(xp, lhs.T if self.transpose_a else lhs, rhs.T if self.transpose_b else rhs, out)
+            return product_of(xp, lhs.T if self.transpose_a else lhs, rhs.T if self.transpose_b else rhs, out)
         left = lhs.reshape(_folded(lhs.shape, not self.transpose_a))
         right = rhs.reshape(_folded(rhs.shape, self.transpose_b))
         shape = self._split(lhs.shape, not self.transpose_a)[0] + self._split(rhs.shape, self.transpose_b)[0]
         left, right = left.T if self.transpose_a else left, right.T if self.transpose_b else right
         if out is None:
-            return multiply(xp, left, right).reshape(shape or (1,))
-        multiply(xp, left, right, out.reshape(len(left), right.shape[1]))
+            return product_of(xp, left, right).reshape(shape or (1,))
+        product_of(xp, left, right, out.reshape(len(left), right.shape[1]))
         return out
 
     def vjp(self, g: Any, y: Any, lhs: Any, rhs: Any) -> tuple[Any, ...]:
@@ -209,7 +211,7 @@ class BatchDot(Op):
         return Spec.of(matrix_product_shape(self, lhs, rhs, self.transpose_a, self.transpose_b), dtype)
 
     def kernel(self, xp: Any, lhs: Array, rhs: Array, out: Array | None = None) -> Array:
-        return multiply(xp, swapped(lhs, self.transpose_a), swapped(rhs, self.transpose_b), out)
+        return product_of(xp, swapped(lhs, self.transpose_a), swapped(rhs, self.transpose_b), out)
 
     def vjp(self, g: Any, y: Any, lhs: Any, rhs: Any) -> tuple[Any, ...]:
         return product_vjp(batch_dot, g, lhs, rhs, self.transpose_a, self.transpose_b)
@@ -252,7 +254,7 @@ class Gemm2(Op):
     def kernel(self, xp: Any, A: Array, B: Array) -> Array:
         rows = _row_axis(self, A.ndim)
         left, right = A.swapaxes(rows, -2), B.swapaxes(rows, -2)
-        product = multiply(xp, swapped(left, self.transpose_a), swapped(right, self.transpose_b))
+        product = product_of(xp, swapped(left, self.transpose_a), swapped(right, self.transpose_b))
         if self.alpha != 1.0:
             product *= self.alpha
         return xp.ascontiguousarray(product.swapaxes(rows, -2))
@@ -301,8 +303,8 @@ def linalg_gemm2(
 ) -> T:
     """Products of stacks of matrices, scaled: `y = alpha A B`, each operand transposed on request.
 
-    **Shapes** A (..., M, K), B (..., K, N), result (..., M, N). **Args** `axis`: the axis that holds the rows (the columns are always
-    last). **Gradient** `alpha g B'` and `alpha A' g`. **Source** MXNet `linalg.gemm2`.
+    **Shapes** A (..., M, K), B (..., K, N), result (..., M, N). **Args** `axis`: the axis that holds the rows (the columns are
+    always last). **Gradient** `alpha g B'` and `alpha A' g`. **Source** MXNet `linalg.gemm2`.
     """
     return apply(Gemm2(bool(transpose_a), bool(transpose_b), float(alpha), int(axis)), A, B, **how)
 
@@ -326,7 +328,7 @@ class Gemm(Op):
     def infer(self, A: Spec, B: Spec, C: Spec) -> Spec:
         same_dtype(self, A, B, C)
         product = _gemm_spec(self, A, B)
-        if C != product:
+        if product != C:
             raise ShapeError(f"{self.name}: C has shape {C.shape}, wants {product.shape}, that of the product")
         return product
 
@@ -374,7 +376,7 @@ class Syrk(Op):
         return A.with_shape((*A.shape[:-2], order, order))
 
     def kernel(self, xp: Any, A: Array) -> Array:
-        product = multiply(xp, swapped(A, self.transpose), swapped(A, not self.transpose))
+        product = product_of(xp, swapped(A, self.transpose), swapped(A, not self.transpose))
         if self.alpha != 1.0:
             product *= self.alpha
         return product
@@ -410,12 +412,14 @@ class Trmm(Op):
         order = require_square(self, "A", A)
         side = -1 if self.rightside else -2
         if B.shape[side] != order:
-            raise ShapeError(f"{self.name}: B has shape {B.shape}, wants axis {side} of length {order} to fit A of shape {A.shape}")
+            raise ShapeError(
+                f"{self.name}: B has shape {B.shape}, wants axis {side} of length {order} to fit A of shape {A.shape}"
+            )
         return B
 
     def kernel(self, xp: Any, A: Array, B: Array) -> Array:
         triangle = swapped((xp.tril if self.lower else xp.triu)(A), self.transpose)
-        product = multiply(xp, B, triangle) if self.rightside else multiply(xp, triangle, B)
+        product = product_of(xp, B, triangle) if self.rightside else product_of(xp, triangle, B)
         if self.alpha != 1.0:
             product *= self.alpha
         return product
@@ -441,8 +445,8 @@ def linalg_trmm(
 ) -> T:
     """Products with triangular matrices: `y = alpha A B`, or `alpha B A` if `rightside`; only one triangle of A is read.
 
-    **Shapes** A (..., N, N), B and result (..., N, M), or (..., M, N) if `rightside`. **Args** `transpose`: use A'; `lower`: which
-    triangle. **Gradient** the triangle of `alpha g B'`, and `alpha A' g`. **Source** MXNet `linalg.trmm`.
+    **Shapes** A (..., N, N), B and result (..., N, M), or (..., M, N) if `rightside`. **Args** `transpose`: use A'; `lower`:
+    which triangle. **Gradient** the triangle of `alpha g B'`, and `alpha A' g`. **Source** MXNet `linalg.trmm`.
     """
     return apply(Trmm(bool(transpose), bool(rightside), bool(lower), float(alpha)), A, B, **how)
 
@@ -485,7 +489,8 @@ def _length_at(op: Op, A: Spec, offset: int) -> int:
 def linalg_extractdiag(A: T, offset: int = 0, **how: Unpack[How]) -> T:
     """A diagonal of each matrix of a stack: `y[..., i] = A[..., i, i + offset]`.
 
-    **Shapes** A (..., N, N), result (..., N - |offset|). **Gradient** `makediag(g, offset)`. **Source** MXNet `linalg.extractdiag`.
+    **Shapes** A (..., N, N), result (..., N - |offset|). **Gradient** `makediag(g, offset)`. **Source** MXNet
+    `linalg.extractdiag`.
     """
     return apply(ExtractDiag(int(offset)), A, **how)
 
@@ -632,7 +637,9 @@ class KhatriRao(Op):
             if spec.ndim != 2:
                 raise ShapeError(f"khatri_rao: args{i} has shape {spec.shape}, wants a matrix")
             if spec.shape[1] != args[0].shape[1]:
-                raise ShapeError(f"khatri_rao: args{i} has shape {spec.shape}, wants {args[0].shape[1]} columns, as many as args0")
+                raise ShapeError(
+                    f"khatri_rao: args{i} has shape {spec.shape}, wants {args[0].shape[1]} columns, as many as args0"
+                )
         return Spec.of((math.prod(spec.shape[0] for spec in args), args[0].shape[1]), dtype)
 
     def kernel(self, xp: Any, *args: Array) -> Array:

@@ -46,8 +46,8 @@ def attempt(op: Op, reason: str, function: Callable[..., Any], *args: Any) -> An
 def solve_lower(xp: Any, triangle: Array, right: Array) -> Array:
     """X of `triangle X = right`, for stacks of lower triangular matrices.
 
-    Halves are solved one after the other: the first unknowns give, by one product, what the rest must add up to, so that nearly all
-    time is spent in products.
+    Halves are solved one after the other: the first unknowns give, by one product, what the rest must add up to, so that nearly
+    all time is spent in products.
     """
     order = triangle.shape[-1]
     if order <= BLOCK:
@@ -89,8 +89,8 @@ class Potrf(Op):
 def linalg_potrf(A: T, **how: Unpack[How]) -> T:
     """Cholesky factors of symmetric positive definite matrices: lower triangular L with `A = L L'`.
 
-    Only the lower triangle of A is read. **Shapes** A and result (..., N, N). **Raises** MXNetError, where the result is read, if a
-    matrix is not positive definite. **Gradient** `L'^-1 S L^-1 / 2`, S the symmetric matrix with the lower triangle of `L' g`.
+    Only the lower triangle of A is read. **Shapes** A and result (..., N, N). **Raises** MXNetError, where the result is read, if
+    a matrix is not positive definite. **Gradient** `L'^-1 S L^-1 / 2`, S the symmetric matrix with the lower triangle of `L' g`.
     **Source** MXNet `linalg.potrf`.
     """
     return apply(Potrf(), A, **how)
@@ -183,7 +183,9 @@ class Trsm(Op):
         order = require_square(self, "A", A)
         side = -1 if self.rightside else -2
         if B.shape[side] != order:
-            raise ShapeError(f"{self.name}: B has shape {B.shape}, wants axis {side} of length {order} to fit A of shape {A.shape}")
+            raise ShapeError(
+                f"{self.name}: B has shape {B.shape}, wants axis {side} of length {order} to fit A of shape {A.shape}"
+            )
         return B
 
     def kernel(self, xp: Any, A: Array, B: Array) -> Array:
@@ -219,8 +221,8 @@ def linalg_trsm(
 ) -> T:
     """Solutions of triangular systems: X of `A X = alpha B`, or of `X A = alpha B` if `rightside`; one triangle of A is read.
 
-    **Shapes** A (..., N, N), B and result (..., N, M), or (..., M, N) if `rightside`. **Args** `transpose`: solve with A'; `lower`:
-    which triangle. **Raises** MXNetError, where the result is read, if the diagonal has a zero (MXNet gives infinities).
+    **Shapes** A (..., N, N), B and result (..., N, M), or (..., M, N) if `rightside`. **Args** `transpose`: solve with A';
+    `lower`: which triangle. **Raises** MXNetError, where the result is read, if the diagonal has a zero (MXNet gives infinities).
     **Gradient** with `W = A'^-1 g`: the triangle of `-W y'`, and `alpha W`. **Source** MXNet `linalg.trsm`.
     """
     return apply(Trsm(bool(transpose), bool(rightside), bool(lower), float(alpha)), A, B, **how)
@@ -270,8 +272,8 @@ class Gelqf(Op):
 def linalg_gelqf(A: T, **how: Unpack[How]) -> list[T]:
     """LQ factorisations: [Q, L] with `A = L Q`, L lower triangular, the rows of Q orthonormal.
 
-    **Shapes** A and Q (..., M, N) with M <= N, L (..., M, M). **Gradient** `L'^-1 (gQ + S Q)`, S the symmetric matrix with the lower
-    triangle of `L' gL - gQ Q'`. **Source** MXNet `linalg.gelqf`.
+    **Shapes** A and Q (..., M, N) with M <= N, L (..., M, M). **Gradient** `L'^-1 (gQ + S Q)`, S the symmetric matrix with the
+    lower triangle of `L' gL - gQ Q'`. **Source** MXNet `linalg.gelqf`.
     """
     return apply(Gelqf(), A, **how)
 
@@ -417,8 +419,8 @@ class SLogDet(Op):
 def linalg_slogdet(A: T, **how: Unpack[How]) -> list[T]:
     """Signs and logarithms of the moduli of determinants: [sign, log |det A|], (0, -inf) for a singular matrix.
 
-    **Shapes** A (..., N, N), results (...), or (1,) for one matrix. **Gradient** `g A'^-1` from the logarithm, 0 where the sign is 0;
-    none from the sign. **Source** MXNet `linalg.slogdet`.
+    **Shapes** A (..., N, N), results (...), or (1,) for one matrix. **Gradient** `g A'^-1` from the logarithm, 0 where the sign
+    is 0; none from the sign. **Source** MXNet `linalg.slogdet`.
     """
     return apply(SLogDet(), A, **how)
 

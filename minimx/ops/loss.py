@@ -1,8 +1,8 @@
 """MXNet's output layers: operators whose forward pass is a prediction and whose backward pass is the gradient of a loss.
 
-`SoftmaxOutput(data, label)` returns probabilities, and its gradient is that of the cross entropy, whatever gradient arrives from above:
-a backward pass starts here. Older programs, which bind symbols rather than record losses, are written with them. `MakeLoss` makes
-such an output of any value. Book: chapter 3.
+`SoftmaxOutput(data, label)` returns probabilities, and its gradient is that of the cross entropy, whatever gradient arrives from
+above: a backward pass starts here. Older programs, which bind symbols rather than record losses, are written with them.
+`MakeLoss` makes such an output of any value. Book: chapter 3.
 """
 
 from __future__ import annotations
@@ -68,7 +68,11 @@ class SoftmaxOutputLayer(SoftmaxLoss):
         allowed = self.label_shapes(data.shape)
         if label.shape != data.shape and label.shape not in allowed:
             wanted = " or ".join(map(str, dict.fromkeys(allowed)))
-            hint = "" if self.preserve_shape or data.ndim == 2 else "; for a softmax along one axis set preserve_shape or multi_output"
+            hint = (
+                ""
+                if self.preserve_shape or data.ndim == 2
+                else "; for a softmax along one axis set preserve_shape or multi_output"
+            )
             raise ShapeError(
                 f"SoftmaxOutput: label has shape {label.shape}, data of shape {data.shape} needs {wanted} (class numbers) "
                 f"or {data.shape} (probabilities){hint}"
@@ -154,14 +158,14 @@ def SoftmaxOutput(
 ) -> T:
     """Softmax whose backward pass is the gradient of the cross entropy with `label`: `(y - one_hot(label)) grad_scale`.
 
-    **Shapes** data and result (N, C), label (N,) of class numbers, or (N, C) of probabilities. With `multi_output` data (N, C, ...) and
-    label (N, ...): a softmax for each position, its gradient divided by the number of positions; with `preserve_shape` data (..., C) and
-    label (...); otherwise all but the first axis are one.
-    **Args** `use_ignore`: no gradient where the label is `ignore_label`; `normalization`: "batch" divides by the number of examples,
-    "valid" by the number of labels other than `ignore_label`; `smooth_alpha`: the probability that is taken from the true class and
-    shared out among the others; `out_grad`: multiply by the gradient from above, which is ignored otherwise.
-    **Source** MXNet `SoftmaxOutput` (where `out_grad` multiplies by the wrong array, and data of more than two dimensions without
-    `preserve_shape` wants a label of another shape than it uses).
+    **Shapes** data and result (N, C), label (N,) of class numbers, or (N, C) of probabilities. With `multi_output` data (N, C,
+    ...) and label (N, ...): a softmax for each position, its gradient divided by the number of positions; with `preserve_shape`
+    data (..., C) and label (...); otherwise all but the first axis are one. **Args** `use_ignore`: no gradient where the label is
+    `ignore_label`; `normalization`: "batch" divides by the number of examples, "valid" by the number of labels other than
+    `ignore_label`; `smooth_alpha`: the probability that is taken from the true class and shared out among the others; `out_grad`:
+    multiply by the gradient from above, which is ignored otherwise. **Source** MXNet `SoftmaxOutput` (where `out_grad` multiplies
+    by the wrong array, and data of more than two dimensions without `preserve_shape` wants a label of another shape than it
+    uses).
     """
     op = SoftmaxOutputLayer(
         float(grad_scale),
@@ -210,8 +214,8 @@ class SoftmaxCrossEntropy(Op):
 def softmax_cross_entropy(data: T, label: T, **how: Unpack[How]) -> T:
     """Sum over the examples of the cross entropy of softmax: `y = -sum_n log softmax(data_n)[label_n]`.
 
-    **Shapes** data (N, C), label (N,) of class numbers, result (1,). **Raises** MXNetError, where the result is read, for a label that
-    is no class. **Gradient** `g (softmax(data) - one_hot(label))`. **Source** MXNet `softmax_cross_entropy`.
+    **Shapes** data (N, C), label (N,) of class numbers, result (1,). **Raises** MXNetError, where the result is read, for a label
+    that is no class. **Gradient** `g (softmax(data) - one_hot(label))`. **Source** MXNet `softmax_cross_entropy`.
     """
     return apply(SoftmaxCrossEntropy(), data, label, **how)
 
@@ -365,10 +369,12 @@ def SVMOutput(
     use_linear: bool = False,
     **how: Unpack[How],
 ) -> T:
-    """The scores themselves, whose backward pass is the gradient of the hinge loss, one class against the rest, squared unless `use_linear`.
+    """The scores themselves, whose backward pass is the gradient of the hinge loss, one class against the rest, squared unless
+    `use_linear`.
 
     **Shapes** data and result (N, C), label (N,) of class numbers. **Args** `margin`: the wanted distance of a score from 0;
-    `regularization_coefficient` scales the gradient. **Gradient** as said, whatever comes from above. **Source** MXNet `SVMOutput`.
+    `regularization_coefficient` scales the gradient. **Gradient** as said, whatever comes from above. **Source** MXNet
+    `SVMOutput`.
     """
     return apply(SVMOutputLayer(float(margin), float(regularization_coefficient), bool(use_linear)), data, label, **how)
 
@@ -408,8 +414,9 @@ class MakeLossLayer(Op):
 def MakeLoss(data: T, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = "null", **how: Unpack[How]) -> T:
     """The data itself, as a loss to be minimised: a backward pass starts here with gradient `grad_scale`.
 
-    **Shapes** data and result (...). **Args** `normalization`: "batch" divides the gradient by the length of the first axis, "valid" by
-    the number of elements above `valid_thresh`. **Gradient** as said, whatever comes from above. **Source** MXNet `MakeLoss`.
+    **Shapes** data and result (...). **Args** `normalization`: "batch" divides the gradient by the length of the first axis,
+    "valid" by the number of elements above `valid_thresh`. **Gradient** as said, whatever comes from above. **Source** MXNet
+    `MakeLoss`.
     """
     return apply(MakeLossLayer(float(grad_scale), float(valid_thresh), normalization), data, **how)
 

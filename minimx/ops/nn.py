@@ -15,8 +15,8 @@ import numpy as np
 from ..base import ArgumentError, DTypeError, DTypeLike, MXNetError, ShapeError, as_dtype
 from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, filled, hidden, normalize_axis, register, same_dtype
 from .binary import broadcast_mul
-from .linalg import dot, multiply
-from .special import Erf, erf
+from .linalg import dot, product_of
+from .special import erf, erf_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -106,7 +106,7 @@ class FullyConnectedLayer(Op):
         if out is None:
             out = xp.empty(shape, data.dtype)
         target = out.reshape(len(rows), self.num_hidden)
-        multiply(xp, rows, weight.T, target)
+        product_of(xp, rows, weight.T, target)
         if bias is not None:
             target += bias
         return out
@@ -151,7 +151,8 @@ fully_connected = FullyConnected
 
 
 def softmax_of(xp: Any, data: Array, axis: int, out: Array | None = None) -> Array:
-    """Exponentials of floating `data`, divided by their sum along `axis`; the largest is subtracted first, so that none overflows."""
+    """Exponentials of floating `data`, divided by their sum along `axis`; the largest is subtracted first, so that none
+    overflows."""
     if not data.size:
         return xp.empty_like(data) if out is None else out
     exponentials = xp.subtract(data, data.max(axis, keepdims=True), out=out)
@@ -255,8 +256,9 @@ def softmax(
 ) -> T:
     """Exponentials along `axis`, scaled to sum to 1: `y_i = exp(data_i / temperature) / sum_j exp(data_j / temperature)`.
 
-    **Shapes** data and result (...), length: the shape of data without `axis`. **Args** `use_length`: only the first `length` elements
-    along the axis take part, the others give 0; `dtype`: of the result. **Gradient** `y (g - sum(g y))`. **Source** MXNet `softmax`.
+    **Shapes** data and result (...), length: the shape of data without `axis`. **Args** `use_length`: only the first `length`
+    elements along the axis take part, the others give 0; `dtype`: of the result. **Gradient** `y (g - sum(g y))`. **Source**
+    MXNet `softmax`.
     """
     op = Softmax(int(axis), *_scaling(temperature, dtype), bool(use_length))
     return apply(op, data, *(() if length is None and not op.use_length else (length,)), **how)
@@ -363,8 +365,8 @@ RECTIFIERS = ("leaky", "elu", "selu", "gelu", "prelu", "rrelu")
 
 
 class LeakyRectifier(Op):
-    """MXNet's LeakyReLU is six functions under one name. Four are elementwise; prelu learns its slope and rrelu draws it, so that they
-    are classes of their own, chosen when the attributes are known."""
+    """MXNet's LeakyReLU is six functions under one name. Four are elementwise; prelu learns its slope and rrelu draws it, so that
+    they are classes of their own, chosen when the attributes are known."""
 
     __slots__ = ()
 
@@ -406,8 +408,7 @@ class LeakyReLULayer(LeakyRectifier):
             # The identity lies above the other line on the right of 0 and below it on the left, unless that line is steeper.
             return (xp.maximum if self.slope <= 1 else xp.minimum)(data, data * data.dtype.type(self.slope), out=out)
         if self.act_type == "gelu":
-            bell = data * data.dtype.type(math.sqrt(0.5))
-            Erf().kernel(xp, bell, out=bell)
+            bell = erf_of(xp, data * data.dtype.type(math.sqrt(0.5)))
             bell += 1
             bell *= data
             return xp.multiply(bell, data.dtype.type(0.5), out=out)
@@ -531,12 +532,12 @@ def LeakyReLU(
 ) -> T:
     """Rectifiers that let something through on the left of 0; `y = data` on the right (but for selu and gelu).
 
-    `act_type` "leaky": `slope x`; "elu": `slope (e^x - 1)`; "selu": elu with fixed constants, scaled; "gelu": `x P(X < x)`, X normal;
-    "prelu": `gamma x`, gamma one for each channel (axis 1) or one for all; "rrelu": `u x`, u drawn from [lower_bound, upper_bound)
-    for each element in training, their mean otherwise.
+    `act_type` "leaky": `slope x`; "elu": `slope (e^x - 1)`; "selu": elu with fixed constants, scaled; "gelu": `x P(X < x)`, X
+    normal; "prelu": `gamma x`, gamma one for each channel (axis 1) or one for all; "rrelu": `u x`, u drawn from [lower_bound,
+    upper_bound) for each element in training, their mean otherwise.
 
-    **Shapes** data and result (N, C, ...), gamma (C,) or (1,). **Gradient** the slope times g. **Source** MXNet `LeakyReLU` (which also
-    returns the slopes of rrelu).
+    **Shapes** data and result (N, C, ...), gamma (C,) or (1,). **Gradient** the slope times g. **Source** MXNet `LeakyReLU`
+    (which also returns the slopes of rrelu).
     """
     op = LeakyRectifier.choose(act_type, float(slope), float(lower_bound), float(upper_bound))
     if isinstance(op, PReLU):
@@ -614,11 +615,12 @@ def Dropout(
     cudnn_off: bool | None = False,
     **how: Unpack[How],
 ) -> T:
-    """Set a random fraction `p` of the elements to 0 and scale the others up by `1 / (1 - p)`; in training only, unless `mode` is "always".
+    """Set a random fraction `p` of the elements to 0 and scale the others up by `1 / (1 - p)`; in training only, unless `mode` is
+    "always".
 
-    **Shapes** data and result (...). **Args** `p` of [0, 1); `axes`: along these all elements share their fate. **Raises** MXNetError,
-    where the result is read, if p is 1. **Gradient** g for what was kept, scaled likewise. **Source** MXNet `Dropout`; Srivastava et
-    al., 2014.
+    **Shapes** data and result (...). **Args** `p` of [0, 1); `axes`: along these all elements share their fate. **Raises**
+    MXNetError, where the result is read, if p is 1. **Gradient** g for what was kept, scaled likewise. **Source** MXNet
+    `Dropout`; Srivastava et al., 2014.
     """
     shared = (axes,) if isinstance(axes, int) else tuple(axes)
     return apply(DropoutLayer(float(p), mode, shared, cudnn_off), data, **how)

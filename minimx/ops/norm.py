@@ -1,8 +1,9 @@
 """Normalisation within an example: LayerNorm, InstanceNorm, GroupNorm, L2Normalization.
 
-The first three standardise groups of elements to mean 0 and variance 1 and then scale and shift them; they differ only in what a group
-is: the elements along one axis, those of one channel, those of some channels. Mean and deviation are kept as further outputs, because
-the gradient needs them. BatchNorm, whose statistics go over the examples of a batch, lives elsewhere. Book: chapter 3.
+The first three standardise groups of elements to mean 0 and variance 1 and then scale and shift them; they differ only in what a
+group is: the elements along one axis, those of one channel, those of some channels. Mean and deviation are kept as further
+outputs, because the gradient needs them. BatchNorm, whose statistics go over the examples of a batch, lives elsewhere. Book:
+chapter 3.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def standardized(xp: Any, data: Array, axis: int, eps: float) -> tuple[Array, Ar
 def standardized_vjp(to_result: Any, to_mean: Any, to_deviation: Any, result: Any, deviation: Any, axis: int) -> Any:
     """Gradient of the data from those of the three values of `standardized`, any of which may be None.
 
-    A standardised group keeps its mean and variance whatever its elements do, so the gradient has no part along 1 and along itself.
+    A standardised group keeps its mean and variance whatever its elements do, so the gradient has no part along 1 and along
+    itself.
     """
     total = None
     if to_result is not None:
@@ -150,9 +152,9 @@ def LayerNorm(
     """Standardise along one axis, then scale and shift: `y = gamma (data - mean) / sqrt(variance + eps) + beta`.
 
     **Shapes** data and result (..., C), gamma and beta (C,), C the length of `axis`. **Returns** the result; with
-    `output_mean_var` a list of it, the means and the deviations `sqrt(variance + eps)`, of length 1 along `axis`.
-    **Gradient** `(h - mean(h) - z mean(h z)) / deviation` with h = gamma g and z the standardised data. **Source** MXNet `LayerNorm`;
-    Ba et al., 2016.
+    `output_mean_var` a list of it, the means and the deviations `sqrt(variance + eps)`, of length 1 along `axis`. **Gradient**
+    `(h - mean(h) - z mean(h z)) / deviation` with h = gamma g and z the standardised data. **Source** MXNet `LayerNorm`; Ba et
+    al., 2016.
     """
     return apply(LayerNormLayer(int(axis), float(eps), bool(output_mean_var)), data, gamma, beta, **how)
 
@@ -208,7 +210,9 @@ class GroupNormLayer(ChannelGroups):
 
     def groups(self, shape: Shape) -> int:
         if self.num_groups < 1 or shape[1] % self.num_groups:
-            raise ArgumentError(f"GroupNorm: num_groups={self.num_groups} does not divide the {shape[1]} channels of data {shape}")
+            raise ArgumentError(
+                f"GroupNorm: num_groups={self.num_groups} does not divide the {shape[1]} channels of data {shape}"
+            )
         return self.num_groups
 
 
@@ -221,11 +225,12 @@ def GroupNorm(
     output_mean_var: bool = False,
     **how: Unpack[How],
 ) -> T:
-    """Standardise groups of channels of each example, then scale and shift: `y = gamma (data - mean) / sqrt(variance + eps) + beta`.
+    """Standardise groups of channels of each example, then scale and shift: `y = gamma (data - mean) / sqrt(variance + eps) +
+    beta`.
 
-    **Shapes** data and result (N, C, ...), gamma and beta (num_groups,). **Returns** the result; with `output_mean_var` a list of it,
-    the means and the deviations (N, num_groups). **Gradient** as for LayerNorm. **Source** MXNet 1.9 `GroupNorm`; Wu, He, 2018 (where
-    gamma and beta have an element for each channel).
+    **Shapes** data and result (N, C, ...), gamma and beta (num_groups,). **Returns** the result; with `output_mean_var` a list of
+    it, the means and the deviations (N, num_groups). **Gradient** as for LayerNorm. **Source** MXNet 1.9 `GroupNorm`; Wu, He,
+    2018 (where gamma and beta have an element for each channel).
     """
     return apply(GroupNormLayer(int(num_groups), float(eps), bool(output_mean_var)), data, gamma, beta, **how)
 
@@ -254,7 +259,9 @@ class L2NormalizationLayer(Op):
         require_float(self, data)
         least = 2 if self.mode == "instance" else 3
         if data.ndim < least:
-            raise ShapeError(f"L2Normalization: data has shape {data.shape}, mode={self.mode!r} needs at least {least} dimensions")
+            raise ShapeError(
+                f"L2Normalization: data has shape {data.shape}, mode={self.mode!r} needs at least {least} dimensions"
+            )
         axes = self._axes(data.ndim)
         return data, data.with_shape([1 if axis in axes else length for axis, length in enumerate(data.shape)])
 
@@ -278,8 +285,8 @@ class L2NormalizationLayer(Op):
 def L2Normalization(data: T, eps: float = 1e-10, mode: str = "instance", **how: Unpack[How]) -> T:
     """Divide by the Euclidean norm: `y = data / sqrt(sum(data ** 2) + eps)`.
 
-    **Shapes** data and result (N, C, ...). **Args** `mode`: what the sum goes over, "instance" all but the first axis, "channel" axis 1,
-    "spatial" all axes from 2 on. **Gradient** `(g - y sum(g y)) / norm`. **Source** MXNet `L2Normalization`.
+    **Shapes** data and result (N, C, ...). **Args** `mode`: what the sum goes over, "instance" all but the first axis, "channel"
+    axis 1, "spatial" all axes from 2 on. **Gradient** `(g - y sum(g y)) / norm`. **Source** MXNet `L2Normalization`.
     """
     return apply(L2NormalizationLayer(float(eps), mode), data, **how)
 

@@ -1,9 +1,9 @@
 """Reductions: many numbers folded into one, along some axes or all: sum, mean, prod, max, min, norm, argmax.
 
-What they share is in two places. `Reduction` holds MXNet's arguments and turns them into axes and shapes, so that each operator says only
-how it folds and what its gradient is. `Spread` is the reverse of a sum: it repeats a reduced array along the axes that were folded,
-and it is half of every gradient here. Sums of float16 are made in float32. statistics.py has moments, cumsum and histogram.
-Book: chapter 1.
+What they share is in two places. `Reduction` holds MXNet's arguments and turns them into axes and shapes, so that each operator
+says only how it folds and what its gradient is. `Spread` is the reverse of a sum: it repeats a reduced array along the axes that
+were folded, and it is half of every gradient here. Sums of float16 are made in float32. statistics.py has moments, cumsum and
+histogram. Book: chapter 1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def as_axes(axis: Axes) -> tuple[int, ...] | None:
     """What the caller wrote for `axis`, as an attribute: a tuple, or None."""
     if axis is None:
         return None
-    if isinstance(axis, Sequence):
+    if isinstance(axis, (Sequence, np.ndarray)):
         return tuple(operator.index(each) for each in axis)
     return (operator.index(axis),)
 
@@ -98,8 +98,9 @@ class Spread(Op):
 
 
 def spread(data: T, axis: tuple[int, ...], shape: Shape) -> T:
-    """`data`, reduced along `axis` before, repeated to `shape`. Without axes: `data` in exactly this shape, zeros in it included."""
-    return data if data.shape == shape else apply(Spread(axis, shape), data)
+    """`data`, reduced along `axis` before, repeated to `shape`. Without axes: `data` in exactly this shape, zeros in it
+    included."""
+    return data if data.shape == shape else apply(Spread(axis, shape), data)  # type: ignore[attr-defined]  # tensors have shapes
 
 
 # ---- sum, mean, prod, max, min and their like
@@ -223,7 +224,7 @@ class Extremum(Reduction):
 
     def infer(self, data: Spec) -> Spec:
         axes, _, shape = self.plan(data.shape)
-        if data.size == 0 and math.prod(shape):
+        if data.size == 0 and 0 not in shape:
             raise ShapeError(f"{self.name}: data has shape {data.shape}; axes {axes} have no element to choose from")
         return data.with_shape(shape)
 
@@ -360,9 +361,9 @@ class ArgMaxChannel(Op):
 def sum(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = False, **how: Unpack[How]) -> T:
     """Sum of the elements along `axis`: `y = sum_axis data`.
 
-    **Shapes** data (...); the result lacks `axis` (or has length 1 there with `keepdims`); (1,) if nothing remains. **Args** axis: an
-    int, several, or None for all; exclude: sum over the other axes instead. Keeps the dtype; float16 is added up in float32.
-    **Gradient** `g`, repeated. **Source** MXNet `sum`.
+    **Shapes** data (...); the result lacks `axis` (or has length 1 there with `keepdims`); (1,) if nothing remains. **Args**
+    axis: an int, several, or None for all; exclude: sum over the other axes instead. Keeps the dtype; float16 is added up in
+    float32. **Gradient** `g`, repeated. **Source** MXNet `sum`.
     """
     return apply(Sum(as_axes(axis), bool(keepdims), bool(exclude)), data, **how)
 
@@ -406,8 +407,8 @@ def nanprod(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = 
 def max(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = False, **how: Unpack[How]) -> T:
     """Largest element along `axis`; NaN if there is a NaN.
 
-    **Shapes**, **Args** as in `sum`. **Raises** ShapeError where an axis of length 0 has none. **Gradient** `g` for each element that
-    equals the largest. **Source** MXNet `max`.
+    **Shapes**, **Args** as in `sum`. **Raises** ShapeError where an axis of length 0 has none. **Gradient** `g` for each element
+    that equals the largest. **Source** MXNet `max`.
     """
     return apply(Max(as_axes(axis), bool(keepdims), bool(exclude)), data, **how)
 
@@ -418,8 +419,8 @@ max_axis = max
 def min(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = False, **how: Unpack[How]) -> T:
     """Smallest element along `axis`; NaN if there is a NaN.
 
-    **Shapes**, **Args** as in `sum`. **Raises** ShapeError where an axis of length 0 has none. **Gradient** `g` for each element that
-    equals the smallest. **Source** MXNet `min`.
+    **Shapes**, **Args** as in `sum`. **Raises** ShapeError where an axis of length 0 has none. **Gradient** `g` for each element
+    that equals the smallest. **Source** MXNet `min`.
     """
     return apply(Min(as_axes(axis), bool(keepdims), bool(exclude)), data, **how)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..base import ArgumentError, ShapeError
+from ..base import ArgumentError, DTypeError, ShapeError
 from ..op import Array, How, Op, Shape, Spec, T, apply, register, same_dtype
 from .indexing import add_rows, pick, resolve, take
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def flat_rows(xp: Any, op: Op, indices: Array, shape: Shape) -> Array:
     """Row numbers for indices (M, ...) into the first M axes of `shape`, the other axes making up a row."""
-    rows = 0
+    rows = xp.zeros(indices.shape[1:], np.intp)
     for axis_indices, length in zip(indices, shape):  # the index may be shorter than the shape
         rows = rows * length + resolve(xp, op, axis_indices, length, "python")
     return rows
@@ -173,13 +173,18 @@ class BooleanMask(Op):
 
     def infer(self, data: Spec, index: Spec) -> Spec:
         """Spec of the largest possible result: how many rows remain, only the kernel can tell."""
-        if self.axis != 0:
-            raise ArgumentError(f"{self.name}: axis is {self.axis}; only axis 0 is supported, move it there with swapaxes")
-        if data.ndim < 1 or index.shape != data.shape[:1]:
-            raise ShapeError(f"{self.name}: index has shape {index.shape}, data {data.shape}; index ({data.shape[0]},) is needed")
+        self.check(data.shape, index.shape)
         return data
 
+    def check(self, data: Shape, index: Shape) -> None:
+        """Raise ArgumentError or ShapeError unless `index` has a number for each row."""
+        if self.axis != 0:
+            raise ArgumentError(f"{self.name}: axis is {self.axis}; only axis 0 is supported, move it there with swapaxes")
+        if not data or index != data[:1]:
+            raise ShapeError(f"{self.name}: index has shape {index}, data {data}; index {data[:1]} is needed")
+
     def kernel(self, xp: Any, data: Array, index: Array) -> Array:
+        self.check(data.shape, index.shape)  # nobody has inferred anything before
         return data[index != 0]
 
     def vjp(self, g: Any, y: Any, data: Any, index: Any) -> tuple[Any, ...]:
@@ -227,7 +232,9 @@ class IndexCopy(Op):
                 f"{self.name}: shapes are old_tensor {old_tensor.shape}, index_vector {index_vector.shape}, new_tensor "
                 f"{new_tensor.shape}; (N, ...), (M,) and (M, ...) are needed"
             )
-        same_dtype(self, old_tensor, new_tensor)
+        if old_tensor.dtype != new_tensor.dtype:
+            kinds = f"old_tensor is {old_tensor.dtype.name} but new_tensor is {new_tensor.dtype.name}"
+            raise DTypeError(f"{self.name}: {kinds}; convert one with astype()")
         return old_tensor
 
     def kernel(self, xp: Any, old_tensor: Array, index_vector: Array, new_tensor: Array) -> Array:

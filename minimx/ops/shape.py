@@ -1,8 +1,9 @@
-"""Other shapes for the same numbers: reshape, transpose, new and vanishing axes, broadcasting.
+"""Other shapes for the same numbers in the same order: reshape, flatten, expand_dims, squeeze. The results are views and cost
+nothing.
 
-Where the order in memory stays, the result is a view and costs nothing (`View`); where it changes, the numbers are copied, block by
-block, because the next kernel reads them in order (`transposed`). The codes of MXNet's reshape and its slices are resolved here by pure
-functions of shapes, which arrays and symbols use as well. Book: chapter 1.
+The codes of MXNet's reshape, and the bounds of its slices, are resolved here by pure functions of shapes, which arrays and
+symbols use as well. layout.py has the operators that change the order in memory, broadcast.py those that repeat numbers. Book:
+chapter 1.
 """
 
 from __future__ import annotations
@@ -14,18 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, hidden, normalize_axes, normalize_axis, register, require_ndim
-from .forms import unbroadcast
+from ..op import Array, How, Op, Shape, Spec, T, apply, hidden, normalize_axes, normalize_axis, register
 from .reduce import Axes, as_axes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Bounds = tuple["int | None", ...]  # one end of a slice for some axes; None: as far as it goes
-BLOCK = 64  # rows of a transposition that are copied at once, so that both sides stay in cache
+Bounds = tuple[int | None, ...]  # one end of a slice for some axes; None: as far as it goes
 
 
 # ---- pure functions of shapes
@@ -36,7 +33,8 @@ def resolve_reshape(shape: Shape, codes: tuple[int, ...], reverse: bool = False)
     """The shape that `codes` make of `shape`. Raises ShapeError if they fit no shape of the same size.
 
     A positive code is a length. 0 copies the length of the source at this place; -1 stands for what remains (once); -2 copies all
-    lengths that are left; -3 merges two; -4, a, b splits one into a and b, of which one may be -1. `reverse` reads from the right.
+    lengths that are left; -3 merges two; -4, a, b splits one into a and b, of which one may be -1. `reverse` reads from the
+    right.
 
     >>> resolve_reshape((2, 3, 4), (0, -1)), resolve_reshape((2, 3, 4), (-4, 1, 2, -3))
     ((2, 12), (1, 2, 12))
@@ -119,8 +117,8 @@ def _remaining(shape: Shape, result: list[int]) -> int:
 def resolve_slice(shape: Shape, begin: Bounds, end: Bounds, step: Bounds, name: str = "slice") -> tuple[tuple[slice, ...], Shape]:
     """Slices for every axis of `shape`, and the shape of what they select.
 
-    The bounds are for the first axes; they may be None or negative, and are cut to the array as Python's are. Raises ShapeError for
-    more bounds than axes, ArgumentError for tuples of different lengths and a step of 0.
+    The bounds are for the first axes; they may be None or negative, and are cut to the array as Python's are. Raises ShapeError
+    for more bounds than axes, ArgumentError for tuples of different lengths and a step of 0.
 
     >>> resolve_slice((4, 5), (1, None), (None, -1), ())
     ((slice(1, 4, 1), slice(0, 4, 1)), (3, 4))
@@ -136,12 +134,14 @@ def resolve_slice(shape: Shape, begin: Bounds, end: Bounds, step: Bounds, name: 
         if stride == 0:
             raise ArgumentError(f"{name}: step {step} has a 0 for axis {axis}; steps are positive or negative")
         start, stop, stride = slice(low, high, stride).indices(length)
-        slices.append(slice(start, stop if stop >= 0 else None, stride))  # -1 would count from the end again
         lengths.append(len(range(start, stop, stride)))
+        if not lengths[-1]:
+            start = stop = 0
+        slices.append(slice(start, stop if stop >= 0 else None, stride))  # -1 would count from the end again
     return tuple(slices), tuple(lengths)
 
 
-def as_bounds(bounds: int | None | Sequence[int | None]) -> Bounds:
+def as_bounds(bounds: int | Sequence[int | None] | None) -> Bounds:
     """What the caller wrote for one end of a slice, as an attribute: a tuple."""
     if isinstance(bounds, Sequence):
         return tuple(None if each is None else operator.index(each) for each in bounds)
@@ -186,7 +186,7 @@ class Reshaping(View):
     target_shape: tuple[int, ...] = ()  # before MXNet 0.9: a single 0 stood for the remaining length
     keep_highest: bool = False
     #: `shape` holds lengths, no codes: a 0 is a length, and () an array without axes.
-    exact: bool = hidden(False)
+    exact: bool = hidden(default=False)
 
     def target(self, shape: Shape) -> Shape:
         if self.exact:
@@ -218,9 +218,10 @@ def reshape(
 ) -> T:
     """The same numbers in the same order, in another shape.
 
-    **Args** shape: lengths or codes: 0 copies a length, -1 stands for what remains, -2 copies all remaining lengths, -3 merges two,
-    -4, a, b splits one; reverse: read the codes from the right; target_shape, keep_highest: the older form. **Returns** a view.
-    **Raises** ShapeError if no such shape has the same size. **Gradient** `g` in the shape of data. **Source** MXNet `Reshape`.
+    **Args** shape: lengths or codes: 0 copies a length, -1 stands for what remains, -2 copies all remaining lengths, -3 merges
+    two, -4, a, b splits one; reverse: read the codes from the right; target_shape, keep_highest: the older form. **Returns** a
+    view. **Raises** ShapeError if no such shape has the same size. **Gradient** `g` in the shape of data. **Source** MXNet
+    `Reshape`.
     """
     return apply(Reshaping(as_shape(shape), bool(reverse), as_shape(target_shape), bool(keep_highest)), data, **how)
 
@@ -321,7 +322,8 @@ class ExpandDims(View):
 def expand_dims(data: T, axis: int, **how: Unpack[How]) -> T:
     """A new axis of length 1 before `axis`.
 
-    **Args** axis: -n - 1 to n for an array of n dimensions. **Gradient** `g` in the shape of data. **Source** MXNet `expand_dims`.
+    **Args** axis: -n - 1 to n for an array of n dimensions. **Gradient** `g` in the shape of data. **Source** MXNet
+    `expand_dims`.
     """
     return apply(ExpandDims(operator.index(axis)), data, **how)
 
@@ -351,300 +353,3 @@ def squeeze(data: T, axis: Axes = None, **how: Unpack[How]) -> T:
     **Raises** ShapeError for an axis of another length. **Gradient** `g` in the shape of data. **Source** MXNet `squeeze`.
     """
     return apply(Squeeze(as_axes(axis)), data, **how)
-
-
-# ---- another order in memory: copies
-
-
-def transposed(xp: Any, data: Array, axes: Shape, out: Array | None = None) -> Array:
-    """A C-contiguous copy of `data` with its axes in the order `axes`.
-
-    NumPy copies along the last axis of the result. If neighbours there are far apart in `data`, each of them costs a cache line of
-    which the rest is evicted before its turn comes; so large arrays are copied in blocks of that axis.
-    """
-    view = data.transpose(axes)
-    if out is None:
-        out = xp.empty(view.shape, view.dtype)
-    if xp is np and view.nbytes >= 1 << 18 and view.shape[-1] > BLOCK and view.strides[-1] >= 1024:
-        for start in range(0, view.shape[-1], BLOCK):
-            out[..., start : start + BLOCK] = view[..., start : start + BLOCK]
-    else:
-        out[...] = view
-    return out
-
-
-@register("transpose")
-@dataclass(frozen=True, slots=True)
-class Transpose(Op):
-    saves_inputs = False
-    saves_outputs = False
-    takes_out = True
-
-    axes: tuple[int, ...] = ()
-
-    def order(self, ndim: int) -> Shape:
-        """The source of each axis of the result."""
-        if not self.axes:
-            return tuple(range(ndim))[::-1]
-        axes = tuple(normalize_axis(self, axis, ndim) for axis in self.axes)
-        if sorted(axes) != list(range(ndim)):
-            raise ShapeError(f"{self.name}: axes {self.axes} do not name each of the {ndim} axes of data once")
-        return axes
-
-    def infer(self, data: Spec) -> Spec:
-        return data.with_shape([data.shape[axis] for axis in self.order(data.ndim)])
-
-    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
-        return transposed(xp, data, self.order(data.ndim), out)
-
-    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
-        order = self.order(len(data.shape))
-        return (apply(Transpose(tuple(order.index(axis) for axis in range(len(order)))), g),)
-
-
-def transpose(data: T, axes: Sequence[int] | None = (), **how: Unpack[How]) -> T:
-    """The axes in another order: axis i of the result is axis `axes[i]` of data; reversed without `axes`.
-
-    **Returns** a copy. **Raises** ShapeError if `axes` is no permutation. **Gradient** `g` with the axes put back. **Source** MXNet
-    `transpose`.
-    """
-    return apply(Transpose(as_axes(axes) or ()), data, **how)
-
-
-@register("SwapAxis", "swapaxes")
-@dataclass(frozen=True, slots=True)
-class AxisSwap(Op):
-    saves_inputs = False
-    saves_outputs = False
-    takes_out = True
-
-    dim1: int = 0
-    dim2: int = 0
-
-    def order(self, ndim: int) -> Shape:
-        axes = list(range(ndim))
-        first, second = (normalize_axis(self, dim, ndim, what) for dim, what in ((self.dim1, "dim1"), (self.dim2, "dim2")))
-        axes[first], axes[second] = second, first
-        return tuple(axes)
-
-    def infer(self, data: Spec) -> Spec:
-        return data.with_shape([data.shape[axis] for axis in self.order(data.ndim)])
-
-    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
-        return transposed(xp, data, self.order(data.ndim), out)
-
-    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
-        return (apply(self, g),)
-
-
-def swapaxes(data: T, dim1: int = 0, dim2: int = 0, **how: Unpack[How]) -> T:
-    """Two axes change places.
-
-    **Returns** a copy. **Gradient** `g` with the axes put back. **Source** MXNet `SwapAxis`.
-    """
-    return apply(AxisSwap(operator.index(dim1), operator.index(dim2)), data, **how)
-
-
-SwapAxis = swapaxes
-
-
-class Blocks(Op):
-    """Moves blocks of pixels between the depth of an image and its height and width: data (N, C, H, W)."""
-
-    __slots__ = ()
-
-    saves_inputs = False
-    saves_outputs = False
-
-    block_size: int
-
-    def check(self, data: Spec) -> int:
-        require_ndim(self, "data", data, 4)
-        if self.block_size < 1:
-            raise ArgumentError(f"{self.name}: block_size is {self.block_size}, wants a positive number")
-        if 0 in data.shape:
-            raise ShapeError(f"{self.name}: data has shape {data.shape}, which has no pixels")
-        return self.block_size
-
-
-@register("depth_to_space")
-@dataclass(frozen=True, slots=True)
-class DepthToSpace(Blocks):
-    block_size: int
-
-    def infer(self, data: Spec) -> Spec:
-        block = self.check(data)
-        examples, depth, height, width = data.shape
-        if depth % block**2:
-            raise ShapeError(f"{self.name}: data has {depth} channels, wants a multiple of block_size ** 2 = {block**2}")
-        return data.with_shape((examples, depth // block**2, height * block, width * block))
-
-    def kernel(self, xp: Any, data: Array) -> Array:
-        block = self.block_size
-        examples, depth, height, width = data.shape
-        apart = data.reshape(examples, block, block, depth // block**2, height, width)
-        return transposed(xp, apart, (0, 3, 4, 1, 5, 2)).reshape(examples, depth // block**2, height * block, width * block)
-
-    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
-        return (apply(SpaceToDepth(self.block_size), g),)
-
-
-@register("space_to_depth")
-@dataclass(frozen=True, slots=True)
-class SpaceToDepth(Blocks):
-    block_size: int
-
-    def infer(self, data: Spec) -> Spec:
-        block = self.check(data)
-        examples, depth, height, width = data.shape
-        if height % block or width % block:
-            raise ShapeError(f"{self.name}: data has height {height} and width {width}, wants multiples of block_size = {block}")
-        return data.with_shape((examples, depth * block**2, height // block, width // block))
-
-    def kernel(self, xp: Any, data: Array) -> Array:
-        block = self.block_size
-        examples, depth, height, width = data.shape
-        apart = data.reshape(examples, depth, height // block, block, width // block, block)
-        return transposed(xp, apart, (0, 3, 5, 1, 2, 4)).reshape(examples, depth * block**2, height // block, width // block)
-
-    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
-        return (apply(DepthToSpace(self.block_size), g),)
-
-
-def depth_to_space(data: T, block_size: int, **how: Unpack[How]) -> T:
-    """Channels become pixels: each pixel turns into a block of `block_size` by `block_size`.
-
-    **Shapes** data (N, C b b, H, W), result (N, C, H b, W b). **Gradient** `space_to_depth(g)`. **Source** MXNet `depth_to_space`.
-    """
-    return apply(DepthToSpace(operator.index(block_size)), data, **how)
-
-
-def space_to_depth(data: T, block_size: int, **how: Unpack[How]) -> T:
-    """Pixels become channels: each block of `block_size` by `block_size` turns into one pixel.
-
-    **Shapes** data (N, C, H b, W b), result (N, C b b, H, W). **Gradient** `depth_to_space(g)`. **Source** MXNet `space_to_depth`.
-    """
-    return apply(SpaceToDepth(operator.index(block_size)), data, **how)
-
-
-# ---- more of the same: broadcasting
-
-
-class Broadcast(Op):
-    """Repeats an array along axes where it has length 1; `target` says to which shape."""
-
-    __slots__ = ()
-
-    saves_inputs = False
-    saves_outputs = False
-    takes_out = True
-
-    def target(self, shape: Shape, *like: Shape) -> Shape:
-        raise NotImplementedError
-
-    def fit(self, shape: Shape, target: Shape) -> Shape:
-        """`target`, if an array of `shape` can be broadcast to it."""
-        new = len(target) - len(shape)
-        if new < 0 or any(length not in (1, wanted) for length, wanted in zip(shape, target[new:])):
-            raise ShapeError(f"{self.name}: an array of shape {shape} cannot be broadcast to {target}")
-        return target
-
-    def infer(self, data: Spec, *like: Spec) -> Spec:
-        return data.with_shape(self.target(data.shape, *(spec.shape for spec in like)))
-
-    def kernel(self, xp: Any, data: Array, *like: Array, out: Array | None = None) -> Array:
-        if out is None:
-            out = xp.empty(self.target(data.shape, *(array.shape for array in like)), data.dtype)
-        out[...] = data
-        return out
-
-    def vjp(self, g: Any, y: Any, data: Any, *like: Any) -> tuple[Any, ...]:
-        return unbroadcast(g, data), *(None for _ in like)
-
-
-@register("broadcast_to")
-@dataclass(frozen=True, slots=True)
-class BroadcastTo(Broadcast):
-    shape: tuple[int, ...] = ()
-
-    def target(self, shape: Shape, *like: Shape) -> Shape:
-        if len(self.shape) == len(shape):
-            return self.fit(shape, tuple(wanted or length for wanted, length in zip(self.shape, shape)))
-        return self.fit(shape, self.shape)
-
-
-def broadcast_to(data: T, shape: int | Sequence[int] = (), **how: Unpack[How]) -> T:
-    """Repeats data along axes where it has length 1, and along new ones in front.
-
-    **Args** shape: of the result; a 0 keeps the length of data. **Raises** ShapeError where the lengths differ and that of data is
-    not 1. **Gradient** `g`, summed along those axes. **Source** MXNet `broadcast_to`.
-    """
-    return apply(BroadcastTo(as_shape(shape)), data, **how)
-
-
-@register("broadcast_axis", "broadcast_axes")
-@dataclass(frozen=True, slots=True)
-class BroadcastAxis(Broadcast):
-    axis: tuple[int, ...] = ()
-    size: tuple[int, ...] = ()
-
-    def target(self, shape: Shape, *like: Shape) -> Shape:
-        if len(self.axis) != len(self.size):
-            raise ArgumentError(f"{self.name}: axis {self.axis} and size {self.size} must have the same length")
-        lengths = list(shape)
-        for axis, size in zip(self.axis, self.size):
-            axis = normalize_axis(self, axis, len(shape))
-            if shape[axis] != 1:
-                raise ShapeError(
-                    f"{self.name}: axis {axis} of shape {shape} has length {shape[axis]}; only length 1 can be repeated"
-                )
-            lengths[axis] = size
-        return tuple(lengths)
-
-
-def broadcast_axis(data: T, axis: int | Sequence[int] = (), size: int | Sequence[int] = (), **how: Unpack[How]) -> T:
-    """Repeats data along `axis`, where it has length 1, `size` times.
-
-    **Args** axis, size: an int each, or tuples of the same length. **Gradient** `g`, summed along `axis`. **Source** MXNet
-    `broadcast_axis`.
-    """
-    return apply(BroadcastAxis(as_axes(axis) or (), as_axes(size) or ()), data, **how)
-
-
-broadcast_axes = broadcast_axis
-
-
-@register("broadcast_like")
-@dataclass(frozen=True, slots=True)
-class BroadcastLike(Broadcast):
-    inputs: ClassVar = ("lhs", "rhs")
-
-    lhs_axes: tuple[int, ...] | None = None
-    rhs_axes: tuple[int, ...] | None = None
-
-    def target(self, shape: Shape, *like: Shape) -> Shape:
-        (wanted,) = like
-        if self.lhs_axes is None or self.rhs_axes is None:
-            if len(shape) != len(wanted):
-                raise ShapeError(
-                    f"{self.name}: lhs has shape {shape}, rhs {wanted}; without axes they need equally many dimensions"
-                )
-            return self.fit(shape, wanted)
-        if len(self.lhs_axes) != len(self.rhs_axes) or not self.lhs_axes:
-            raise ArgumentError(
-                f"{self.name}: lhs_axes {self.lhs_axes} and rhs_axes {self.rhs_axes} must have the same length, 1 or more"
-            )
-        lengths = list(shape)
-        for mine, other in zip(self.lhs_axes, self.rhs_axes):
-            position = normalize_axis(self, mine, len(shape), "lhs_axes")
-            lengths[position] = wanted[normalize_axis(self, other, len(wanted), "rhs_axes")]
-        return self.fit(shape, tuple(lengths))
-
-
-def broadcast_like(lhs: T, rhs: T, lhs_axes: Axes = None, rhs_axes: Axes = None, **how: Unpack[How]) -> T:
-    """Repeats `lhs` along axes where it has length 1, so that it has the shape of `rhs`.
-
-    **Args** lhs_axes, rhs_axes: only these axes of lhs take the lengths of those of rhs. **Gradient** `g`, summed along the repeated
-    axes, for lhs; none for rhs. **Source** MXNet `broadcast_like`.
-    """
-    return apply(BroadcastLike(as_axes(lhs_axes), as_axes(rhs_axes)), lhs, rhs, **how)

@@ -2,8 +2,8 @@
 
 One trick serves all three. The bits of a number become an unsigned integer of the same order (`order_key`); key and position
 share a 64-bit word, and words are sorted. That is several times as fast as sorting positions, and stable: of equal elements the
-one at the lower index comes first, in either direction. For the best k of many, the words are partitioned first. NaN counts as
-the greatest. Gradients go back to where the elements came from. Book: chapter 1.
+one at the lower index comes first, in either direction. For the best k of many, a partition comes first. NaN counts as the
+greatest. Gradients go back to where the elements came from. Book: chapter 1.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 LOW = (1 << 32) - 1  # the half of a word that holds the position
+BLOCK = 1 << 18  # elements that are ordered at a time
 
 #: The largest n so that every whole number up to n has an exact value of the dtype.
 EXACT = {
@@ -41,46 +42,67 @@ def order_key(xp: Any, data: Array, ascending: bool) -> Array:
     """Unsigned integers whose order is that of `data` (ascending) or the reverse. Equals have equal keys; NaN is greatest."""
     if data.dtype.kind == "b":
         data = data.view(np.uint8)
-    unsigned = np.dtype(f"u{data.dtype.itemsize}")
-    top = unsigned.type(1 << (8 * unsigned.itemsize - 1))  # the sign bit
+    size = data.dtype.itemsize
+    unsigned = np.dtype(f"u{size}")
+    top = unsigned.type(1 << (8 * size - 1))  # the sign bit
     if data.dtype.kind == "f":
-        bits = (data + data.dtype.type(0)).view(unsigned)  # -0.0 becomes 0.0, its equal
         # A float is sign and magnitude: negative ones count backwards, so all their bits are flipped; of others, the sign bit.
-        key = xp.where(bits & top, ~bits, bits | top)
-        key[data != data] = unsigned.type(~unsigned.type(0))
+        bits = (data + data.dtype.type(0)).view(unsigned)  # -0.0 has become 0.0, its equal
+        flip = (bits.view(f"i{size}") >> (8 * size - 1)).view(unsigned)  # all ones for negative numbers
+        flip |= top
+        key = bits ^ flip
+        unordered = data != data
+        if unordered.any():
+            key[unordered] = unsigned.type(2 ** (8 * size) - 1)
     else:
         key = data.view(unsigned) ^ top if data.dtype.kind == "i" else data
     return key if ascending else ~key
 
 
 def ranked(xp: Any, rows: Array, ascending: bool, count: int) -> Array:
-    """Positions, along the last axis, of the first `count` elements in order."""
+    """Positions, along the last axis, of the first `count` elements in order. Works through blocks of rows that fit the cache."""
     length = rows.shape[-1]
-    if rows.size == 0:
-        return xp.zeros((*rows.shape[:-1], count), np.intp)
+    result = xp.empty((*rows.shape[:-1], count), np.intp)
+    if result.size:
+        flat, into = rows.reshape(-1, length), result.reshape(-1, count)
+        step = max(1, BLOCK // length)
+        for start in range(0, len(flat), step):
+            into[start : start + step] = ranked_block(xp, flat[start : start + step], ascending, count)
+    return result
+
+
+def ranked_block(xp: Any, rows: Array, ascending: bool, count: int) -> Array:
+    """`ranked` for a matrix."""
+    if count * 8 <= rows.shape[-1]:
+        chosen = partitioned(xp, rows, ascending, count)
+        if chosen is not None:
+            values = xp.take_along_axis(rows, chosen, -1)
+            return xp.take_along_axis(chosen, sorted_positions(xp, values, ascending), -1)
+    return sorted_positions(xp, rows, ascending)[:, :count]
+
+
+def partitioned(xp: Any, rows: Array, ascending: bool, count: int) -> Array | None:
+    """Positions, in rising order, of the first `count` elements; None if ties leave it open which elements these are."""
+    edge = count - 1 if ascending else rows.shape[-1] - count
+    found = xp.argpartition(rows, edge, axis=-1)
+    chosen = xp.sort(found[:, :count] if ascending else found[:, edge:], axis=-1)
+    last = xp.take_along_axis(rows, found[:, edge : edge + 1], -1)  # the least wanted of the chosen
+    if (last != last).any() or int((rows == last).sum()) != int((xp.take_along_axis(rows, chosen, -1) == last).sum()):
+        return None
+    return chosen
+
+
+def sorted_positions(xp: Any, rows: Array, ascending: bool) -> Array:
+    """The positions that sort each row of a matrix, stable."""
     key = order_key(xp, rows, ascending)
     if key.dtype.itemsize == 8:  # no room for the position beside the key
-        return ranked_wide(xp, key, count)
-    words = (key.astype(np.uint64) << np.uint64(32)) | xp.arange(length, dtype=np.uint64)
-    if count < length:
-        words = xp.ascontiguousarray(xp.partition(words, count - 1, axis=-1)[..., :count])
+        return xp.argsort(key, axis=-1, kind="stable")
+    words = key.astype(np.uint64)
+    words <<= np.uint64(32)
+    words |= xp.arange(rows.shape[-1], dtype=np.uint64)
     words.sort(axis=-1)
     words &= np.uint64(LOW)
-    return words.astype(np.intp)
-
-
-def ranked_wide(xp: Any, key: Array, count: int) -> Array:
-    """`ranked` in ascending order for keys of 8 bytes."""
-    length = key.shape[-1]
-    if count < length // 8:
-        # Partition. Where elements beyond the chosen equal the last one chosen, only a stable sort knows which come first.
-        chosen = xp.sort(xp.argpartition(key, count - 1, axis=-1)[..., :count], axis=-1)
-        found = xp.take(key.reshape(-1), along_axis(xp, chosen, key.ndim - 1, key.shape))
-        last = found.max(-1, keepdims=True)
-        if int((key == last).sum()) == int((found == last).sum()):
-            order = xp.argsort(found, axis=-1, kind="stable")
-            return xp.take(chosen.reshape(-1), along_axis(xp, order, chosen.ndim - 1, chosen.shape))
-    return xp.ascontiguousarray(xp.argsort(key, axis=-1, kind="stable")[..., :count])
+    return words.view(np.int64)
 
 
 def axis_last(xp: Any, data: Array, axis: int | None) -> Array:

@@ -89,7 +89,7 @@ class CumSum(Op):
     axis: int | None = None
     dtype: np.dtype[Any] | None = None
     #: Sum from the end: the gradient of a running sum.
-    reverse: bool = hidden(False)
+    reverse: bool = hidden(default=False)
 
     def infer(self, a: Spec) -> Spec:
         if self.axis is not None:
@@ -167,16 +167,17 @@ class Histogram(Op):
 def histogram(a: T, bins: int | T = 10, range: Sequence[float] | None = None, **how: Unpack[How]) -> Any:
     """How many elements of `a` fall between the edges of each bin; the last bin includes its upper edge.
 
-    **Shapes** a (...), bins (B + 1,); the counts have (B,), the edges (B + 1,). **Args** bins: a number of bins of equal width, or the
-    edges in ascending order; range: the first and last edge, the smallest and largest element if None. **Returns** a list of counts
-    (int64; float32 if the range was left open, as in MXNet) and edges. **Raises** ValueError if bins is neither; ArgumentError for
-    a range that descends. **Gradient** none. **Source** MXNet `histogram`.
+    **Shapes** a (...), bins (B + 1,); the counts have (B,), the edges (B + 1,). **Args** bins: a number of bins of equal width,
+    or the edges in ascending order; range: the first and last edge, the smallest and largest element if None. **Returns** a list
+    of counts (int64; float32 if the range was left open, as in MXNet) and edges. **Raises** ValueError if bins is neither;
+    ArgumentError for a range that descends. **Gradient** none. **Source** MXNet `histogram`.
     """
     if isinstance(bins, Tensor):
         return apply(Histogram(), a, bins, **how)
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)):
         raise ArgumentError(f"histogram: bins is a {type(bins).__name__}, wants an int, or an NDArray or Symbol of edges")
     if range is not None:
-        return apply(Histogram(int(bins), tuple(float(edge) for edge in range)), a, **how)
+        low, high = (float(edge) for edge in range)
+        return apply(Histogram(int(bins), (low, high)), a, **how)
     counts, edges = apply(Histogram(int(bins)), a, **how)
     return [counts.astype("float32"), edges]

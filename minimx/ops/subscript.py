@@ -17,7 +17,7 @@ from ..base import ShapeError
 from ..op import Array, Op, Shape, Spec, T, apply, register, same_dtype
 from .forms import unbroadcast
 from .indexing import add_rows, check_scalar
-from .keys import Advanced, Key, broadcasts, is_array
+from .keys import WHOLE, Advanced, Key, broadcasts, is_array
 
 
 class Subscript(Op):
@@ -31,7 +31,7 @@ class Subscript(Op):
     @classmethod
     def from_attrs(cls, attrs: dict[str, str]) -> Op:
         found = super().from_attrs({**attrs, "key": "()"})
-        return dataclasses.replace(found, key=Key.parse(attrs.get("key", "()")))  # type: ignore[type-var]  # every Op is a dataclass
+        return dataclasses.replace(found, key=Key.parse(attrs.get("key", "()")))  # type: ignore[call-arg]  # mypy sees no field in Op
 
 
 @register("_index")
@@ -81,12 +81,7 @@ class IndexAdjoint(Subscript):
         if self.last_only:
             mask = last_writes(self.key, self.shape)
             grad = xp.where(xp.asarray(mask), grad.reshape(mask.shape), grad.dtype.type(0))
-        # Axes behind the last array are taken whole: rows of them are added, rather than single elements.
-        leading = rows_only(self.key)
-        axes = sum(1 for item in leading if item is not None)
-        rows = xp.arange(math.prod(self.shape[:axes])).reshape(self.shape[:axes])[Key(leading).numpy(xp)] if leading else None
-        if rows is None:
-            axes, rows = len(self.shape), xp.arange(math.prod(self.shape)).reshape(self.shape)[selected]
+        rows, axes = row_numbers(xp, self.key, self.shape)
         width = math.prod(self.shape[axes:])
         values = grad.reshape(rows.size, width)
         return add_rows(xp, math.prod(self.shape[:axes]), rows, values).reshape(self.shape)
@@ -95,12 +90,20 @@ class IndexAdjoint(Subscript):
         return (apply(Index(self.key, self.last_only), g),)
 
 
-def rows_only(key: Key) -> tuple[Any, ...]:
-    """The items up to the last array or integer, if whole axes alone follow and no Ellipsis comes before; otherwise ()."""
-    items = list(key.items)
-    while items and (items[-1] is None or items[-1] is Ellipsis or items[-1] == slice(None)):
-        items.pop()
-    return () if any(item is Ellipsis for item in items) else tuple(items)
+def row_numbers(xp: Any, key: Key, shape: Shape) -> tuple[Array, int]:
+    """The rows that `key` selects, by number, where a row is all that lies behind the first so many axes.
+
+    Axes behind the last array or integer are taken whole, so that gradients are added a row, not an element, at a time.
+    """
+    items, axes = key.items, len(shape)
+    while items and (items[-1] is None or items[-1] is Ellipsis or (isinstance(items[-1], slice) and items[-1] == WHOLE)):
+        items = items[:-1]
+    if any(item is Ellipsis for item in items):
+        items = key.items
+    else:
+        axes = sum(1 for item in items if item is not None)
+    numbers = xp.arange(math.prod(shape[:axes])).reshape(shape[:axes])
+    return numbers[Key(items).numpy(xp)], axes
 
 
 def last_writes(key: Key, shape: Shape) -> Any:

@@ -43,6 +43,8 @@ def test_model_loss_and_step_against_numpy():
     with autograd.record():
         loss = d2l.squared_loss(d2l.linreg(nd.array(X), w_, b_), nd.array(y))
     loss.backward()
+    with pytest.raises(ArgumentError, match=r"parameter 1 has no gradient; call its attach_grad"):
+        d2l.sgd([w_, nd.array(b)], lr=0.0, batch_size=6)
     error = X @ w + b - y[:, None]
     np.testing.assert_allclose(loss.asnumpy(), error**2 / 2, rtol=1e-5, atol=1e-6)  # float32 sums in another order
     d2l.sgd([w_, b_], lr=0.1, batch_size=6)

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+Maker = Callable[[np.random.Generator], np.ndarray]  # makes an input of a row
+
 
 def normal(*shape: int) -> Callable[[np.random.Generator], np.ndarray]:
     """Standard normal numbers."""

@@ -1,0 +1,76 @@
+"""A heavy operation as a task of its own: a matrix product, a convolution.
+
+Such work gains nothing from a segment, which exists to join small neighbours, so it is spared the writing down of slots: the push of a large product
+returns sooner. It serves operations that only make new arrays; those that write into existing memory are recorded like all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..device import Context
+from ..op import Op, Spec
+from . import execute
+from .task import Task
+from .var import Failure, Var, View, as_error, window
+
+if TYPE_CHECKING:
+    from .lanes import Scheduler
+
+
+class OpTask(Task):
+    """One operation. `enter` is called with the engine's lock held, `run` without."""
+
+    __slots__ = ("op", "operands", "specs", "outputs", "key", "where", "values", "failure")
+
+    def __init__(self, op: Op, specs: Sequence[Spec], context: Context, key: Any, where: tuple[str, int] | None) -> None:
+        super().__init__(context, op.name)
+        self.op = op
+        self.specs = specs
+        self.key = key
+        self.where = where
+        self.operands: list[tuple[Var, int, Spec] | None] = []  # the parts of memory that it reads
+        self.outputs: list[Var] = []
+        self.values: list[Any] = []
+        self.failure: Failure | None = None
+
+    def enter(self, inputs: Sequence[View | None], scheduler: Scheduler) -> list[Var]:
+        """Become a reader of the inputs and the writer of new Vars, which are returned."""
+        for view in inputs:
+            if view is None:
+                self.operands.append(None)
+                continue
+            var = view.var
+            if var not in self.read:
+                self.reads(var, scheduler)
+                self.read[var] = 0
+            self.operands.append((var, view.offset, view.spec))
+        for spec in self.specs:
+            var = Var()
+            var.ready, var.writer = False, self
+            self.outputs.append(var)
+            self.nbytes += spec.nbytes
+        return self.outputs
+
+    def run(self) -> None:
+        for var in self.read:
+            if var.failure is not None:
+                self.failure = var.failure
+                return
+        arrays = [None if part is None else window(part[0].value, part[1], part[2]) for part in self.operands]
+        try:
+            self.values = execute.run_now(self.op, arrays, list(self.specs), self.key, self.context)
+        except BaseException as error:  # whatever it is, whoever reads the result must see it
+            self.failure = self.failed(as_error(error, self.name), self.name, self.where)
+
+    def publish(self) -> list[Failure]:
+        for position, var in enumerate(self.outputs):
+            if self.failure is None:
+                var.value = self.values[position]
+            self.release(var, self.failure)
+        return [] if self.failure is None or self.failure.seen else [self.failure]
+
+    def forget(self) -> None:
+        super().forget()
+        self.operands, self.outputs, self.values = [], [], []

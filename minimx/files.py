@@ -1,0 +1,89 @@
+"""Writing a file so that a crash leaves the old one whole, and opening one to read.
+
+New contents go to a temporary file beside the old one, which takes its name when every byte has reached the disk: whoever looks,
+and whenever the machine stops, there is the old file or the new one. Used for parameters, graphs and states of a training.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterable
+from typing import BinaryIO
+
+from .base import ArgumentError, MissingFileError
+
+PathLike = str | os.PathLike[str]
+
+
+def as_path(name: PathLike) -> str:
+    """`name` as a string. Raises ArgumentError for anything but a string or a path."""
+    path = os.fspath(name) if isinstance(name, os.PathLike) else name
+    if not isinstance(path, str):
+        raise ArgumentError(f"a file's name is wanted, a str or a path, got {type(name).__name__}")
+    return path
+
+
+def replace_file(name: PathLike, chunks: Iterable[bytes | memoryview]) -> None:
+    """Write `chunks` one after the other as the new contents of the file `name`.
+
+    A link is followed, and the file's permissions stay. A device or a pipe is written to directly.
+    **Raises** MissingFileError if the folder is not there; OSError as the system does, and then the old file is as it was.
+    """
+    path = os.path.realpath(as_path(name))
+    there = os.path.exists(path)
+    try:
+        if there and (not os.path.isfile(path) or not os.access(path, os.W_OK)):
+            with open(path, "wb") as file:  # raises PermissionError, IsADirectoryError where that is due
+                file.writelines(chunks)
+            return
+        folder, base = os.path.split(path)
+        temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(8)}.tmp")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    except FileNotFoundError:
+        raise MissingFileError(f"{path} cannot be written: the folder {os.path.dirname(path)} is not there") from None
+    try:
+        with open(descriptor, "wb") as file:
+            file.writelines(chunks)
+            file.flush()
+            os.fsync(descriptor)
+        if there:
+            shutil.copymode(path, temporary)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    sync_folder(folder)
+
+
+def sync_folder(folder: str) -> None:
+    """Let the new name reach the disk too, where the system can be told to."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def open_file(name: PathLike) -> tuple[BinaryIO, int]:
+    """The file `name`, opened to read and to seek in, and its size. What cannot seek (a pipe) is read at once.
+
+    **Raises** MissingFileError if it is not there; OSError as the system does.
+    """
+    path = as_path(name)
+    try:
+        file = open(path, "rb")  # noqa: SIM115  # the caller closes it
+    except FileNotFoundError:
+        raise MissingFileError(f"there is no file {path}") from None
+    status = os.fstat(file.fileno())
+    if stat.S_ISREG(status.st_mode):
+        return file, status.st_size
+    with file:
+        contents = file.read()
+    return io.BytesIO(contents), len(contents)

@@ -1,0 +1,444 @@
+"""One step of an optimizer as an operator: stochastic gradient descent and its relatives with momentum.
+
+Each operator takes a weight, its gradient and the optimizer's states, returns the new weight (the caller passes `out=weight`) and
+changes the states in place. A step is several passes over arrays that may be larger than the cache, so it is made in tiles:
+`updated` hands out slices that stay in cache while `step`, the formula of the optimizer, goes over them. Operators whose name
+begins with `mp_` (mixed precision) keep a float32 copy of a float16 weight and make the step in float32.
+
+The adaptive methods are in optim_adaptive.py, updates of many weights at once in optim_multi.py. None has a gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..base import DTypeError, ShapeError
+from ..op import Array, How, Op, Spec, T, apply, register
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+TILE = 1 << 14  # elements: the five or so arrays of a step fit a core's cache together
+
+
+def tiles(xp: Any, arrays: Sequence[Array]) -> Iterator[list[Array]]:
+    """Equal slices of contiguous arrays of one size, in turn. A GPU gets them whole: there, many small steps would cost more."""
+    size = arrays[0].size
+    flat = [array.reshape(-1) for array in arrays]
+    if xp is not np or size <= TILE:
+        yield flat
+        return
+    for low in range(0, size, TILE):
+        yield [array[low : low + TILE] for array in flat]
+
+
+def updated(
+    step: Callable[..., Array],
+    xp: Any,
+    weight: Array,
+    grad: Array,
+    states: Sequence[Array],
+    master: Array | None = None,
+    out: Array | None = None,
+) -> Array:
+    """The new weight: `step(xp, weight, grad, *states)` on tiles. The states are changed in place, and so is `master`, the
+    float32 copy of the weight, where there is one. `out` may be the weight itself."""
+    result = xp.empty_like(weight) if out is None else out
+    for target, source, slope, *held in tiles(xp, (result, weight if master is None else master, grad, *states)):
+        if source.dtype != xp.float16:
+            value = step(xp, source, slope.astype(source.dtype, copy=False), *held)
+            if master is not None:
+                source[...] = value
+        else:
+            # float16 has no room for squares of gradients: the step is made in float32 all the same, only the states lose digits.
+            wide = [state.astype(xp.float32) for state in held]
+            value = step(xp, source.astype(xp.float32), slope.astype(xp.float32), *wide)
+            for state, changed in zip(held, wide):
+                state[...] = changed
+        target[...] = value
+    return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update(Op):
+    """What update operators have in common. A subclass gives `step`; inputs after `grad` are states, changed in place.
+
+    The names of inputs say the rest: a last input `weight32` makes it a step in mixed precision.
+    """
+
+    takes_out = True
+    saves_inputs = False
+    saves_outputs = False
+
+    rescale_grad: float = 1.0
+    clip_gradient: float = -1.0
+
+    @property
+    def mixed(self) -> bool:
+        return self.inputs[-1] == "weight32"
+
+    def infer(self, weight: Spec, grad: Spec, *states: Spec) -> Spec:
+        return checked_update(self, self.inputs, weight, grad, *states)
+
+    def kernel(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None = None) -> Array:
+        master = states[-1] if self.mixed else None
+        return updated(self.step, xp, weight, grad, states[:-1] if self.mixed else states, master, out)
+
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+        """The new weight, a fresh array. Changes the states; weight and gradient are only read."""
+        raise NotImplementedError
+
+    def limited(self, xp: Any, grad: Array) -> Array:
+        """`grad` rescaled, and clipped to [-clip_gradient, clip_gradient] unless that is negative. It may be `grad` itself."""
+        scaled = grad if self.rescale_grad == 1.0 else grad * self.rescale_grad
+        return clipped(xp, scaled, self.clip_gradient)
+
+
+def clipped(xp: Any, array: Array, bound: float) -> Array:
+    """`array` limited to [-bound, bound]; as it is if `bound` is negative, which means none."""
+    return array if bound < 0 else xp.clip(array, -bound, bound)
+
+
+def checked_update(op: Op, names: Sequence[str], weight: Spec, grad: Spec, *states: Spec) -> Spec:
+    """The weight's spec, if all have its shape and fitting dtypes. With `weight32` among the names, states are float32."""
+    mixed = names[-1] == "weight32"
+    if weight.dtype.kind != "f":
+        raise DTypeError(f"{op.name}: {names[0]} is {weight.dtype.name}, wants a floating dtype")
+    for name, spec in zip(names[1:], (grad, *states)):
+        if spec.shape != weight.shape:
+            raise ShapeError(f"{op.name}: {name} has shape {spec.shape}, {names[0]} has {weight.shape}; they must be equal")
+        wanted = np.dtype(np.float32) if mixed and name != "grad" else weight.dtype
+        if spec.dtype != wanted:
+            raise DTypeError(f"{op.name}: {name} is {spec.dtype.name}, wants {wanted.name}")
+    return weight
+
+
+# ---- stochastic gradient descent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descent(Update):
+    """A step down the gradient, and weight decay."""
+
+    lr: float
+    wd: float = 0.0
+    lazy_update: bool = True
+
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+        move = self.limited(xp, grad) * self.lr
+        return xp.subtract(weight * (1 - self.lr * self.wd) if self.wd else weight, move, out=move)
+
+
+@register("sgd_update", "_sparse_sgd_update")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SGDUpdate(Descent):
+    inputs: ClassVar = ("weight", "grad")
+
+
+@register("mp_sgd_update")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MPSGDUpdate(Descent):
+    inputs: ClassVar = ("weight", "grad", "weight32")
+    mutates: ClassVar = (2,)
+
+
+def sgd_update(
+    weight: T,
+    grad: T,
+    lr: float,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+    lazy_update: bool = True,
+    **how: Unpack[How],
+) -> T:
+    """A step of stochastic gradient descent: `w = (1 - lr wd) w - lr clip(rescale_grad grad)`.
+
+    **Shapes** weight, grad and result (...). **Args** `lr`: learning rate; `wd`: weight decay; `clip_gradient`: bound of the
+    rescaled gradient, negative for none; `lazy_update`: of sparse gradients, without effect here. Pass `out=weight` to change the
+    weight. **Source** MXNet `sgd_update`.
+    """
+    op = SGDUpdate(lr=float(lr), wd=float(wd), rescale_grad=float(rescale_grad), clip_gradient=float(clip_gradient))
+    return apply(op, weight, grad, **how)
+
+
+def mp_sgd_update(
+    weight: T,
+    grad: T,
+    weight32: T,
+    lr: float,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+    lazy_update: bool = True,
+    **how: Unpack[How],
+) -> T:
+    """A step of stochastic gradient descent on `weight32`, the float32 copy of `weight`: see sgd_update.
+
+    **Shapes** weight, grad, weight32 (changed) and result (...). **Source** MXNet `mp_sgd_update`.
+    """
+    op = MPSGDUpdate(lr=float(lr), wd=float(wd), rescale_grad=float(rescale_grad), clip_gradient=float(clip_gradient))
+    return apply(op, weight, grad, weight32, **how)
+
+
+# ---- momentum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Momentum(Update):
+    """A step along a decaying sum of steps."""
+
+    lr: float
+    momentum: float = 0.0
+    wd: float = 0.0
+    lazy_update: bool = True
+
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+        (mom,) = states
+        move = self.limited(xp, grad) * self.lr
+        if self.wd:
+            move += weight * (self.lr * self.wd)
+        mom *= self.momentum
+        mom -= move
+        return xp.add(weight, mom, out=move)
+
+
+@register("sgd_mom_update", "_sparse_sgd_mom_update")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SGDMomUpdate(Momentum):
+    inputs: ClassVar = ("weight", "grad", "mom")
+    mutates: ClassVar = (2,)
+
+
+@register("mp_sgd_mom_update")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MPSGDMomUpdate(Momentum):
+    inputs: ClassVar = ("weight", "grad", "mom", "weight32")
+    mutates: ClassVar = (2, 3)
+
+
+def sgd_mom_update(
+    weight: T,
+    grad: T,
+    mom: T,
+    lr: float,
+    momentum: float = 0.0,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+    lazy_update: bool = True,
+    **how: Unpack[How],
+) -> T:
+    """A step with momentum: `mom = momentum mom - lr (clip(rescale_grad grad) + wd w)`, `w = w + mom`.
+
+    **Shapes** weight, grad, mom (changed) and result (...). **Args** see sgd_update. **Source** MXNet `sgd_mom_update`.
+    """
+    op = SGDMomUpdate(
+        lr=float(lr),
+        momentum=float(momentum),
+        wd=float(wd),
+        rescale_grad=float(rescale_grad),
+        clip_gradient=float(clip_gradient),
+    )
+    return apply(op, weight, grad, mom, **how)
+
+
+def mp_sgd_mom_update(
+    weight: T,
+    grad: T,
+    mom: T,
+    weight32: T,
+    lr: float,
+    momentum: float = 0.0,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+    lazy_update: bool = True,
+    **how: Unpack[How],
+) -> T:
+    """A step with momentum on `weight32`, the float32 copy of `weight`: see sgd_mom_update.
+
+    **Shapes** weight, grad, mom and weight32 (changed, float32), result (...). **Source** MXNet `mp_sgd_mom_update`.
+    """
+    op = MPSGDMomUpdate(
+        lr=float(lr),
+        momentum=float(momentum),
+        wd=float(wd),
+        rescale_grad=float(rescale_grad),
+        clip_gradient=float(clip_gradient),
+    )
+    return apply(op, weight, grad, mom, weight32, **how)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nesterov(Update):
+    """A step with momentum as it would be felt one step ahead."""
+
+    lr: float
+    momentum: float = 0.0
+    wd: float = 0.0
+
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+        (mom,) = states
+        move = self.limited(xp, grad) * self.lr
+        if self.wd:
+            move += weight * (self.lr * self.wd)
+        mom *= self.momentum
+        mom -= move
+        return weight + mom * self.momentum - move
+
+
+@register("nag_mom_update")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NAGMomUpdate(Nesterov):
+    inputs: ClassVar = ("weight", "grad", "mom")
+    mutates: ClassVar = (2,)
+
+
+@register("mp_nag_mom_update")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MPNAGMomUpdate(Nesterov):
+    inputs: ClassVar = ("weight", "grad", "mom", "weight32")
+    mutates: ClassVar = (2, 3)
+
+
+def nag_mom_update(
+    weight: T,
+    grad: T,
+    mom: T,
+    lr: float,
+    momentum: float = 0.0,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+    **how: Unpack[How],
+) -> T:
+    """A step of Nesterov's accelerated gradient: `d = lr (clip(rescale_grad grad) + wd w)`, `mom = momentum mom - d`,
+    `w = w + momentum mom - d`.
+
+    **Shapes** weight, grad, mom (changed) and result (...). **Args** see sgd_update. **Source** MXNet `nag_mom_update`.
+    """
+    op = NAGMomUpdate(
+        lr=float(lr),
+        momentum=float(momentum),
+        wd=float(wd),
+        rescale_grad=float(rescale_grad),
+        clip_gradient=float(clip_gradient),
+    )
+    return apply(op, weight, grad, mom, **how)
+
+
+def mp_nag_mom_update(
+    weight: T,
+    grad: T,
+    mom: T,
+    weight32: T,
+    lr: float,
+    momentum: float = 0.0,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+    **how: Unpack[How],
+) -> T:
+    """A step of Nesterov's accelerated gradient on `weight32`, the float32 copy of `weight`: see nag_mom_update.
+
+    **Shapes** weight, grad, mom and weight32 (changed, float32), result (...). **Source** MXNet `mp_nag_mom_update`.
+    """
+    op = MPNAGMomUpdate(
+        lr=float(lr),
+        momentum=float(momentum),
+        wd=float(wd),
+        rescale_grad=float(rescale_grad),
+        clip_gradient=float(clip_gradient),
+    )
+    return apply(op, weight, grad, mom, weight32, **how)
+
+
+# ---- only the sign of the gradient
+
+
+@register("signsgd_update")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignSGDUpdate(Update):
+    inputs: ClassVar = ("weight", "grad")
+
+    lr: float
+    wd: float = 0.0
+
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+        return weight * (1 - self.lr * self.wd) - xp.sign(grad) * self.lr
+
+
+def signsgd_update(
+    weight: T,
+    grad: T,
+    lr: float,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+    **how: Unpack[How],
+) -> T:
+    """A step of one length for all: `w = (1 - lr wd) w - lr sign(grad)`.
+
+    **Shapes** weight, grad and result (...). **Args** `rescale_grad` and `clip_gradient` change no sign and have no effect.
+    **Source** MXNet `signsgd_update`.
+    """
+    op = SignSGDUpdate(lr=float(lr), wd=float(wd), rescale_grad=float(rescale_grad), clip_gradient=float(clip_gradient))
+    return apply(op, weight, grad, **how)
+
+
+@register("signum_update")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignumUpdate(Update):
+    inputs: ClassVar = ("weight", "grad", "mom")
+    mutates: ClassVar = (2,)
+
+    lr: float
+    momentum: float = 0.0
+    wd: float = 0.0
+    wd_lh: float = 0.0
+
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+        (mom,) = states
+        mom *= self.momentum
+        mom -= (self.limited(xp, grad) + weight * self.wd) * (1 - self.momentum)
+        return weight * (1 - self.lr * self.wd_lh) + xp.sign(mom) * self.lr
+
+
+def signum_update(
+    weight: T,
+    grad: T,
+    mom: T,
+    lr: float,
+    momentum: float = 0.0,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+    wd_lh: float = 0.0,
+    **how: Unpack[How],
+) -> T:
+    """A step along the sign of the momentum: `mom = momentum mom - (1 - momentum) (clip(rescale_grad grad) + wd w)`,
+    `w = (1 - lr wd_lh) w + lr sign(mom)`.
+
+    **Shapes** weight, grad, mom (changed) and result (...). **Args** `wd_lh`: weight decay of Loshchilov and Hutter, apart from
+    the gradient. **Source** MXNet `signum_update`; Bernstein et al., 2018.
+    """
+    op = SignumUpdate(
+        lr=float(lr),
+        momentum=float(momentum),
+        wd=float(wd),
+        rescale_grad=float(rescale_grad),
+        clip_gradient=float(clip_gradient),
+        wd_lh=float(wd_lh),
+    )
+    return apply(op, weight, grad, mom, **how)
+
+
+__all__ = [
+    "mp_nag_mom_update", "mp_sgd_mom_update", "mp_sgd_update", "nag_mom_update", "sgd_mom_update", "sgd_update", "signsgd_update",
+    "signum_update",
+]  # fmt: skip
