@@ -12,7 +12,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 EXECUTE ?= force
 CHAPTERS := book/chapters
-VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+ASK := import sys; print("%d.%d" % sys.version_info[:2])
+VERSION := $(shell $(PYTHON) -c '$(ASK)')
 FOR_BOOK := $(VENV)/.minimx-book-$(VERSION)
 FOR_TEST := $(VENV)/.minimx-test-$(VERSION)
 
@@ -55,7 +56,7 @@ clean: ## remove all that make made
 comma := ,
 define install
 	@$(PYTHON) -c 'import sys; sys.exit("minimx needs Python 3.10 or newer; PYTHON=$(PYTHON) is %d.%d" % sys.version_info[:2] if sys.version_info < (3, 10) else 0)'
-	@if ! compgen -G '$(VENV)/.minimx-*-$(VERSION)' > /dev/null; then \
+	@if [ "$$($(BIN)/python -c '$(ASK)' 2> /dev/null)" != $(VERSION) ]; then \
 		echo "== making $(VENV) with Python $(VERSION)"; $(PYTHON) -m venv --clear $(VENV); fi
 	@echo "== installing minimx[$(1)] into $(VENV); the first time this takes a few minutes"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(1)]'

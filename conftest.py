@@ -24,4 +24,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def names_of_examples(doctest_namespace: dict[str, object]) -> None:
     """Examples in docstrings are short: they know `mx`, `nd` and `np`."""
-    doctest_namespace.update(mx=mx, np=np, **({"nd": mx.nd} if hasattr(mx, "nd") else {}))
+    doctest_namespace.update(mx=mx, nd=mx.nd, np=np)

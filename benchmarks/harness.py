@@ -1,7 +1,8 @@
 """How a workload is measured: every peer in a process of its own, taking turns, medians of several rounds.
 
-A workload is a file beside this one. It registers one function for each peer with `@peer("name", "variant")`; the function does set-up and warm-up and
-returns another that runs one unit of work and returns {metric: seconds}. Peers that cannot be imported are left out and named.
+A workload is a file beside this one. It registers one function for each peer with `@peer("name", "variant")`; the function
+does set-up and warm-up and returns another that runs one unit of work and returns {metric: seconds}. Peers that cannot be
+imported are left out and named.
 
     python benchmarks/w2_dispatch.py                              this interpreter for every peer
     python benchmarks/w2_dispatch.py --python mxnet=PATH/python   an interpreter of its own for one of them
@@ -119,9 +120,7 @@ def compare(script: str, interpreters: dict[str, str], rounds: int, wanted: set[
         one.process.kill()
         one.process.communicate()
         for metric, samples in one.samples.items():
-            rows.append(
-                {"peer": one.title, "metric": metric, "median": statistics.median(samples), "minimum": min(samples)}
-            )
+            rows.append({"peer": one.title, "metric": metric, "median": statistics.median(samples), "minimum": min(samples)})
     return rows
 
 

@@ -37,7 +37,9 @@ class AttrScope(metaclass=_Scopes):
             if not isinstance(value, str):
                 raise ArgumentError(f"AttrScope: {key}={value!r}: a string is wanted")
         self._attr = kwargs
-        self._outer: list[tuple[Any, dict[str, str]]] = []  # for each time it was entered: the scope around, and its own attributes
+        self._outer: list[
+            tuple[Any, dict[str, str]]
+        ] = []  # for each time it was entered: the scope around, and its own attributes
 
     def get(self, attr: dict[str, str] | None) -> dict[str, str]:
         """The scope's attributes, with those of `attr` added and preferred: a new dict."""

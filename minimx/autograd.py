@@ -1,12 +1,13 @@
 """Automatic differentiation: the tape that `record()` writes, and `backward`, which reads it in reverse.
 
-While a thread records, each operation on a tracked array leaves a Node: which operator ran, on what, and where its inputs came from.
-`backward` walks the nodes in reverse topological order, asks each for the gradients of its inputs (the operator's `vjp`, which is itself written with
-public operators), and adds them up. With `create_graph` those operations are recorded too, so that gradients have gradients.
+While a thread records, each operation on a tracked array leaves a Node: which operator ran, on what, and where its inputs
+came from. `backward` walks the nodes in reverse topological order, asks each for the gradients of its inputs (the
+operator's `vjp`, which is itself written with public operators), and adds them up. With `create_graph` those operations are
+recorded too, so that gradients have gradients.
 
-A tracked array is one that `attach_grad` made a leaf, or that was computed from one while recording. Arrays hold their node; a node
-holds the nodes of its inputs and what its `vjp` looks at, never an output array with its node, so that there are no reference cycles and memory is
-freed at once. Book: chapter 1.
+A tracked array is one that `attach_grad` made a leaf, or that was computed from one while recording. Arrays hold their
+node; a node holds the nodes of its inputs and what its `vjp` looks at, never an output array with its node, so that there
+are no reference cycles and memory is freed at once. Book: chapter 1.
 """
 
 from __future__ import annotations
@@ -181,7 +182,8 @@ GRAD_REQS = {"null": 0, "write": 1, "add": 3}
 def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str] = "write") -> None:
     """Make `variables` leaves whose gradients go into the arrays `gradients`.
 
-    **Args** `grad_reqs`: "write" (each backward overwrites), "add" (backward adds) or "null" (no gradient), one for all or one each.
+    **Args** `grad_reqs`: "write" (each backward overwrites), "add" (backward adds) or "null" (no gradient), one for all or
+    one each.
     **Raises** KeyError for another word; ArgumentError if the lists differ in length.
     """
     variables = [variables] if not isinstance(variables, (list, tuple)) else variables
@@ -226,9 +228,10 @@ def topological_order(heads: Sequence[Node]) -> list[Node]:
 def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
     """Differentiate `heads` with respect to every leaf they were computed from; results go to the leaves' `.grad`.
 
-    **Args** `heads`: array or list of arrays. `head_grads`: gradients to start from, None for ones. `retain_graph`: keep the graph for another
-    backward. `train_mode`: the mode in which gradients are computed.
-    **Raises** AssertionError if `heads` and `head_grads` differ in length; MXNetError if a head is not in a graph. **Source** MXNet `autograd.backward`.
+    **Args** `heads`: array or list of arrays. `head_grads`: gradients to start from, None for ones. `retain_graph`: keep
+    the graph for another backward. `train_mode`: the mode in which gradients are computed.
+    **Raises** AssertionError if `heads` and `head_grads` differ in length; MXNetError if a head is not in a graph.
+    **Source** MXNet `autograd.backward`.
     """
     listed, grads = _heads_and_grads(heads, head_grads)
     leaves = _differentiate(listed, grads, None, retain_graph, False, train_mode)
@@ -253,8 +256,10 @@ def grad(
 ) -> Any:
     """Gradients of `heads` with respect to `variables`, as new arrays: a list, or one array if `variables` is one.
 
-    **Args** `create_graph`: record the computation of the gradients, so that they can be differentiated; `retain_graph` defaults to it.
-    **Raises** MXNetError if a variable has no influence on the heads; ArgumentError for no variables. **Source** MXNet `autograd.grad`.
+    **Args** `create_graph`: record the computation of the gradients, so that they can be differentiated; `retain_graph`
+    defaults to it.
+    **Raises** MXNetError if a variable has no influence on the heads; ArgumentError for no variables. **Source** MXNet
+    `autograd.grad`.
     """
     listed, grads = _heads_and_grads(heads, head_grads)
     single = not isinstance(variables, (list, tuple))
@@ -303,7 +308,7 @@ def _differentiate(
     if any(node.freed for node in order):
         raise MXNetError(NOT_IN_GRAPH)
     gradients: dict[Node, list[Any]] = {}
-    kept = {entry: None for entry in wanted or ()}
+    kept = dict.fromkeys(wanted or ())
     with _Scope(create_graph, training):
         for head, start in zip(heads, head_grads):
             _add(gradients, (head.node, head.index), head.ones_like() if start is None else start)

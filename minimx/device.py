@@ -1,9 +1,9 @@
 """Where arrays live: `cpu(i)`, `gpu(i)` and the current context.
 
-A Context is a value (compared and hashed by type and number) that names a device; making one never touches the device. `cpu(0)`,
-`cpu(1)`, ... are separate devices with lanes of their own in the same memory, as in MXNet: independent work on them runs at the
-same time. `gpu(i)` is a CUDA device through CuPy, or a simulated one made of host memory (`simulate_gpus`), so that a page
-written for several GPUs runs on a laptop that has none. Book: chapter 2.
+A Context is a value (compared and hashed by type and number) that names a device; making one never touches the device.
+`cpu(0)`, `cpu(1)`, ... are separate devices with lanes of their own in the same memory, as in MXNet: independent work on
+them runs at the same time. `gpu(i)` is a CUDA device through CuPy, or a simulated one made of host memory
+(`simulate_gpus`), so that a page written for several GPUs runs on a laptop that has none. Book: chapter 2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .base import ArgumentError, DeviceError, env_int
-
 
 #: What `Context.empty_cache` calls: the memory pools, a layer above this one, enter themselves here.
 on_empty_cache: list[Callable[[Context], None]] = []
@@ -135,9 +134,8 @@ def current_context() -> Context:
 
 # ---- what a context is made of
 
-_simulated: dict[int, int | None] = {
-    number: None for number in range(env_int("MINIMX_SIMULATED_GPUS", 0))
-}  # number of a simulated GPU -> its capacity in bytes, None without bound
+#: Number of a simulated GPU -> its capacity in bytes, None without bound.
+_simulated: dict[int, int | None] = dict.fromkeys(range(env_int("MINIMX_SIMULATED_GPUS", 0)))
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import enum
+import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
@@ -64,7 +65,7 @@ class Spec:
             for length in found.shape:
                 found.size *= length
             found.nbytes = found.size * found.dtype.itemsize
-            found.small = found.dtype.kind == "f" and 0 < len(found.shape) and found.size <= SMALL_SIZE
+            found.small = found.dtype.kind == "f" and len(found.shape) > 0 and found.size <= SMALL_SIZE
             if len(cls._interned) > 100_000:  # a program that never repeats a shape must not leak
                 cls._interned.clear()
             # setdefault: two threads that make the same spec at once must end with one object
@@ -129,7 +130,8 @@ class Op:
     #: The output's shape depends on the data (boolean_mask): the front end waits for the inputs and computes at once.
     data_dependent: ClassVar[bool] = False
     #: Which values `vjp` looks at beyond their shape and dtype; the others are not kept alive for it.
-    saves_inputs: ClassVar[bool] = True
+    #: For the inputs, a tuple of positions can say which.
+    saves_inputs: ClassVar[bool | tuple[int, ...]] = True
     saves_outputs: ClassVar[bool] = True
     #: Inputs may lie on other devices than the output: copies between devices.
     crosses_devices: ClassVar[bool] = False
@@ -174,7 +176,11 @@ class Op:
         raise MXNetError(f"{self.name} has no gradient")
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
+        if type(self) is not type(other):
+            return False
+        # Types are compared, too: NumPy holds dtype("float64") and None for equal.
+        pairs = zip(self.__dict__.values(), other.__dict__.values())
+        return all(mine is its or (type(mine) is type(its) and mine == its) for mine, its in pairs)
 
     def __hash__(self) -> int:
         return hash((type(self), *self.__dict__.values()))
@@ -185,7 +191,7 @@ class Op:
     def attrs(self) -> dict[str, str]:
         """The attributes that differ from their defaults, as the strings that MXNet writes into its JSON."""
         given = {}
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]  # every registered Op is a dataclass
+        for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.metadata.get("hidden") or (value == field.default and (value is None) == (field.default is None)):
                 continue  # NumPy calls float64 and None equal: a dtype that is given must not be lost
@@ -235,17 +241,21 @@ def attributes(cls: C) -> C:
     `dataclasses.dataclass` alone would write and compile six methods for each class, which for all operators would take longer than the
     rest of `import minimx`. The others are inherited from Op, and `__init__` is written only where a class adds fields.
     """
-    own = cls.__dict__.get("__annotations__", {})
+    own = inspect.get_annotations(cls)
     if "__dataclass_fields__" not in cls.__dict__ and any(not str(kind).startswith("ClassVar") for kind in own.values()):
         cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclass composes one, slowly
         dataclasses.dataclass(frozen=True, init=False, repr=False, eq=False)(cls)
-        cls.__init__ = _initializer(dataclasses.fields(cls))  # type: ignore[misc, arg-type]  # dataclass made the fields
+        cls.__init__ = _initializer(dataclasses.fields(cls))  # type: ignore[method-assign]  # what dataclass does, too
     return cls
 
 
-def _initializer(fields: tuple[dataclasses.Field[Any], ...]) -> Callable[..., None]:
+def _initializer(fields: tuple[dataclasses.Field[Any], ...]) -> Any:
     """The method `__init__` of a class with these fields. It writes past the guard against changes."""
-    arguments, defaults = ["self"], {}
+    arguments: list[str] = ["self"]
+    defaults: dict[str, Any] = {}
+    required_late = [field.default is dataclasses.MISSING for field in fields[1:]]
+    if any(late and fields[i].default is not dataclasses.MISSING for i, late in enumerate(required_late)):
+        arguments.append("*")  # an attribute without a default after one with: by keyword only
     for field in fields:
         has_default = field.default is not dataclasses.MISSING
         defaults[f"default_{field.name}"] = field.default
@@ -253,7 +263,7 @@ def _initializer(fields: tuple[dataclasses.Field[Any], ...]) -> Callable[..., No
     lines = [f"    values[{field.name!r}] = {field.name}" for field in fields]
     source = "\n".join([f"def __init__({', '.join(arguments)}):", "    values = self.__dict__", *lines])
     exec(source, defaults)
-    return defaults["__init__"]  # type: ignore[no-any-return]  # what exec made
+    return defaults["__init__"]
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(hidden,))
@@ -282,7 +292,7 @@ def find(name: str) -> type[Op]:
 
 def _field_types(cls: type[Op]) -> dict[str, str]:
     """Name -> annotation text of an operator's attributes."""
-    return {f.name: str(f.type) for f in dataclasses.fields(cls) if not f.metadata.get("hidden")}  # type: ignore[arg-type]
+    return {f.name: str(f.type) for f in dataclasses.fields(cls) if not f.metadata.get("hidden")}
 
 
 def parse_attr(text: str, annotation: str) -> Any:

@@ -13,6 +13,7 @@ Size classes (MXNET_GPU_MEM_POOL_TYPE or MINIMX_MEM_POOL_TYPE): `Round` rounds u
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict, deque
 from typing import Any
@@ -60,7 +61,7 @@ class Pool:
         self.live = self.peak = self.pooled = 0
         self.free: OrderedDict[int, list[Any]] = OrderedDict()  # size class -> idle memory; least recently used first
         self.returned: deque[Any] = deque()  # memory of dead Blocks that is not sorted in yet
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a finaliser may allocate while its thread is in the middle of `take`
 
     def size_class(self, nbytes: int) -> int:
         """The bytes that are really taken for an array of `nbytes`."""
@@ -87,20 +88,26 @@ class Pool:
 
     def _drop_to(self, limit: int) -> None:
         """Give idle memory back to the system, least recently used classes first, until `limit` bytes are left."""
-        while self.pooled > limit:
-            size, idle = next(iter(self.free.items()))
-            idle.pop()
-            self.pooled -= size
-            if not idle:
-                del self.free[size]
+        while self.pooled > limit and self.free:
+            self._reuse(next(iter(self.free)))
+
+    def _reuse(self, size: int) -> Any:
+        """Idle memory of a size class, taken from its list; None if there is none. The lock is held."""
+        idle = self.free.get(size)
+        if not idle:
+            return None
+        memory = idle.pop()
+        self.pooled -= size
+        if not idle:
+            self.free.pop(size, None)
+        return memory
 
     def take(self, nbytes: int) -> Block:
         """Memory for `nbytes` bytes. Raises OutOfMemoryError."""
         size = self.size_class(nbytes)
         with self.lock:
             self._sort_in()
-            idle = self.free.get(size)
-            memory = idle.pop() if idle else None
+            memory = self._reuse(size)
             if memory is None:
                 bound = device.capacity(self.context)
                 if bound is not None and self.live + self.pooled + size > bound:
@@ -109,10 +116,6 @@ class Pool:
                         raise OutOfMemoryError(
                             f"{self.context} is out of memory: {size} bytes asked, {bound - self.live} of {bound} free"
                         )
-            else:
-                self.pooled -= size
-                if not idle:
-                    del self.free[size]
             self.live += size
             self.peak = max(self.peak, self.live)
         if memory is None:
@@ -120,12 +123,17 @@ class Pool:
         return Block(memory, self)
 
     def _from_system(self, size: int) -> Any:
+        """New memory of `size` bytes, which are in the account already. Raises OutOfMemoryError."""
+        try:
+            return np.empty(size, np.uint8)
+        except (MemoryError, ValueError):
+            for each in list(_pools.values()):
+                each.trim(0)  # what lies idle here may be what the system lacks
         try:
             return np.empty(size, np.uint8)
         except (MemoryError, ValueError):
             with self.lock:
                 self.live -= size
-                self._drop_to(0)
             raise OutOfMemoryError(f"{self.context} is out of memory: {size} bytes asked") from None
 
     def trim(self, limit: int = 0) -> None:
@@ -221,5 +229,13 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
         free, total = device.cupy().cuda.runtime.memGetInfo()
     return int(free), int(total)
 
+
+def _after_fork_in_child() -> None:
+    for each in _pools.values():
+        each.lock = threading.RLock()  # a thread that did not come along may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 device.on_empty_cache.append(lambda context: pool(context).trim(0))

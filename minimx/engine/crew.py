@@ -1,7 +1,7 @@
 """The crew: threads that share the tiles of one large elementwise task, a core each.
 
-A lane runs tasks beside each other; the crew splits a single task. It is one crew for the whole process, and it serves one task at a time: a
-task that finds it busy runs alone, since then the cores are in use already.
+A lane runs tasks beside each other; the crew splits a single task. It is one crew for the whole process, and it serves one
+task at a time: a task that finds it busy runs alone, since then the cores are in use already.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def failure_of(segment: Segment, record: Record) -> Failure | None:
             return values[operand.slot]
     for result in record.outputs:
         if result.offset >= 0 and type(values[result.base]) is Failure:
-            return values[result.base]  # type: ignore[no-any-return]
+            return values[result.base]
     return None
 
 

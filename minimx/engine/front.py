@@ -1,11 +1,12 @@
 """Where operations enter the engine: run at once, or recorded.
 
-`submit` decides. An operation whose inputs are there and whose estimated work is below the price of writing it down (`INLINE`) runs in the
-calling thread: for it, that is what returning without computing would cost. Everything else is recorded into the thread's open
-segment, which is closed when it is full, when something heavy comes, at a sync, or by an idle lane half a millisecond later.
+`submit` decides. An operation whose inputs are there and whose estimated work is below the price of writing it down
+(`INLINE`) runs in the calling thread: for it, that is what returning without computing would cost. Everything else is
+recorded into the thread's open segment, which is closed when it is full, when something heavy comes, at a sync, or by an
+idle lane half a millisecond later.
 
-Modes, a thread each: ASYNC (the default); LAZY, in which nothing runs until a value is asked for; NAIVE, in which every operation runs
-at once and raises its own errors (MXNET_ENGINE_TYPE=NaiveEngine makes it the default, for debugging).
+Modes, a thread each: ASYNC (the default); LAZY, in which nothing runs until a value is asked for; NAIVE, in which every
+operation runs at once and raises its own errors (MXNET_ENGINE_TYPE=NaiveEngine makes it the default, for debugging).
 """
 
 from __future__ import annotations
@@ -269,9 +270,9 @@ def push(
 ) -> None:
     """Schedule `function`: it runs when everything queued so far that conflicts with it has finished.
 
-    **Args** `reads`, `writes`: arrays, or Vars made with `engine.Var()`, that the function reads and changes. It is called with the NumPy arrays
-    behind the arrays among `reads`, then those among `writes`; Vars only order. `context`: whose lane runs it (default: that of the first array,
-    else cpu(0)).
+    **Args** `reads`, `writes`: arrays, or Vars made with `engine.Var()`, that the function reads and changes. It is called
+    with the NumPy arrays behind the arrays among `reads`, then those among `writes`; Vars only order. `context`: whose lane
+    runs it (default: that of the first array, else cpu(0)).
     **Returns** None, at once. An error in the function is raised by whoever reads what it writes, or by `waitall`.
     **Raises** ArgumentError if `function` cannot be called or an entry is neither an array nor a Var. **Book** chapter 2.
 
@@ -363,7 +364,8 @@ def _in_mode(mode: Mode) -> Iterator[None]:
 def lazy() -> contextlib.AbstractContextManager[None]:
     """A scope in which nothing runs until a value is asked for, and only what that value needs runs then.
 
-    What nobody can see any more never runs. Work that is still wanted when the scope ends stays lazy until it is read. **Book** chapter 2.
+    What nobody can see any more never runs. Work that is still wanted when the scope ends stays lazy until it is read.
+    **Book** chapter 2.
     """
     return _in_mode(LAZY)
 

@@ -1,21 +1,24 @@
 """The scheduler: lanes, the threads that run tasks, and what happens when somebody has to wait.
 
-A *lane* is a device's queue of ready tasks with the threads that serve it (MXNET_CPU_WORKER_NTHREADS each). A task moves from its
-segment to the lane's queue when its last predecessor finishes, and any thread may then run it: a worker of the lane, or
+A *lane* is a device's queue of ready tasks with the threads that serve it (MXNET_CPU_WORKER_NTHREADS each). A task moves
+from its segment to the lane's queue when its last predecessor finishes, and any thread may then run it: a worker of the
+lane, or
 
   - a thread that waits for the task's result (*helping*): rather than sleep it runs the tasks that it waits for itself, so that a
     loop over small work never changes threads. It helps only with what it waits for, never with a stranger's long task.
   - a thread that pushes faster than the lanes work (*back-pressure*): beyond `MAX_BYTES` of results in flight, or `MAX_TASKS` tasks, a push first
     helps or waits until there is room.
 
-An idle worker also closes segments that their thread left open for `PATIENCE` seconds, so that recorded work starts without a sync.
+An idle worker also closes segments that their thread left open for `PATIENCE` seconds, so that recorded work starts without
+a sync.
 
-There is one lock. It guards the fields of all tasks and Vars, is held for a few microseconds at a time, and never while a task runs (only an
-operation so small that it is no task may run under it: front.py). It is reentrant, because the garbage collector may run a finaliser that
-uses arrays while a thread holds it: see `inside`.
+There is one lock. It guards the fields of all tasks and Vars, is held for a few microseconds at a time, and never while a
+task runs (only an operation so small that it is no task may run under it: front.py). It is reentrant, because the garbage
+collector may run a finaliser that uses arrays while a thread holds it: see `inside`.
 
-Who runs what: `submit` and `wait_for` run on threads of the user (or inside a task); `_serve` on workers; `_finish` on whichever
-thread ran the task. Functions whose name starts with "_" need the lock where their docstring says so. Book: chapter 2.
+Who runs what: `submit` and `wait_for` run on threads of the user (or inside a task); `_serve` on workers; `_finish` on
+whichever thread ran the task. Functions whose name starts with "_" need the lock where their docstring says so. Book:
+chapter 2.
 """
 
 from __future__ import annotations
@@ -303,8 +306,8 @@ class Scheduler:
     def inside(self) -> bool:
         """Whether the calling thread holds the lock already.
 
-        Then it has been called in the middle of the engine's own work, by a finaliser, or by a small operation's kernel: it can
-        compute, but neither record nor wait, since what is half done may be what it would wait for.
+        Then it has been called in the middle of the engine's own work, by a finaliser, or by a small operation's kernel: it
+        can compute, but neither record nor wait, since what is half done may be what it would wait for.
         """
         return bool(self.lock._is_owned())  # type: ignore[attr-defined]  # every RLock has it; typeshed does not know
 
@@ -357,7 +360,8 @@ class Scheduler:
     def make_room(self) -> None:
         """Back-pressure: return when what is in flight is within its bounds.
 
-        Inside a task at once: what is in flight may wait for that task, and what is ready may be a function that waits for it.
+        Inside a task at once: what is in flight may wait for that task, and what is ready may be a function that waits for
+        it.
         """
         if (self.bytes_in_flight <= MAX_BYTES and len(self.in_flight) <= MAX_TASKS) or self._stack():
             return

@@ -1,7 +1,8 @@
 """A heavy operation as a task of its own: a matrix product, a convolution.
 
-Such work gains nothing from a segment, which exists to join small neighbours, so it is spared the writing down of slots: the push of a large product
-returns sooner. It serves operations that only make new arrays; those that write into existing memory are recorded like all others.
+Such work gains nothing from a segment, which exists to join small neighbours, so it is spared the writing down of slots:
+the push of a large product returns sooner. It serves operations that only make new arrays; those that write into existing
+memory are recorded like all others.
 """
 
 from __future__ import annotations

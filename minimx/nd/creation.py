@@ -75,19 +75,25 @@ def empty(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None)
     return NDArray(Var(storage.empty(spec, context)), spec, context)
 
 
-def zeros(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, *, out: NDArray | None = None, **kwargs: Any) -> NDArray:
+def zeros(
+    shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, *, out: NDArray | None = None, **kwargs: Any
+) -> NDArray:
     """An array of `shape` filled with 0. **Raises** ShapeError for lengths below 1."""
     _only_dense("nd.zeros", kwargs)
     return create(creation.Zeros(as_known_shape("nd.zeros", shape), as_dtype(dtype)), ctx, out)
 
 
-def ones(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, *, out: NDArray | None = None, **kwargs: Any) -> NDArray:
+def ones(
+    shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, *, out: NDArray | None = None, **kwargs: Any
+) -> NDArray:
     """An array of `shape` filled with 1. **Raises** ShapeError for lengths below 1."""
     _only_dense("nd.ones", kwargs)
     return create(creation.Ones(as_known_shape("nd.ones", shape), as_dtype(dtype)), ctx, out)
 
 
-def full(shape: ShapeLike, val: float, ctx: Context | None = None, dtype: DTypeLike = None, out: NDArray | None = None) -> NDArray:
+def full(
+    shape: ShapeLike, val: float, ctx: Context | None = None, dtype: DTypeLike = None, out: NDArray | None = None
+) -> NDArray:
     """An array of `shape` filled with `val`. **Raises** ShapeError for lengths below 1."""
     return create(creation.Full(as_number(val, "nd.full: val"), as_known_shape("nd.full", shape), as_dtype(dtype)), ctx, out)
 

@@ -1,10 +1,12 @@
 """NDArray: an array of numbers on a device, computed asynchronously.
 
-An NDArray is a View (a Var of the engine and the part of its memory that is seen) with the operators as methods and a place on autograd's tape.
-Every operation ends in `invoke`, which infers shapes, enters the work into the engine, and returns arrays whose values may still be pending. Only
-what needs a value waits: `asnumpy`, `asscalar`, `wait_to_read`, printing, `bool`.
+An NDArray is a View (a Var of the engine and the part of its memory that is seen) with the operators as methods and a place
+on autograd's tape. Every operation ends in `invoke`, which infers shapes, enters the work into the engine, and returns
+arrays whose values may still be pending. Only what needs a value waits: `asnumpy`, `asscalar`, `wait_to_read`, printing,
+`bool`.
 
-Basic indices whose elements lie in one run, `reshape` and `detach` give views that share memory; everything else copies. Book: chapter 1.
+Basic indices whose elements lie in one run, `reshape` and `detach` give views that share memory; everything else copies.
+Book: chapter 1.
 """
 
 from __future__ import annotations
@@ -21,14 +23,24 @@ from .. import autograd, device, storage
 from ..autograd import IN_PLACE, Leaf, Node, OpNode
 from ..base import FLOAT32, ArgumentError, DeviceError, DTypeError, MXNetError, ShapeError, as_dtype
 from ..device import Context, current_context
-from ..engine.front import quiet_run, shortcuts, submit, value_of
-from ..engine.front import wait as engine_wait
+from ..engine.front import quiet_run, shortcuts, submit, value_of, wait as engine_wait
 from ..engine.lanes import scheduler
 from ..engine.var import Failure, Var, View
 from ..op import Op, Spec, Tensor
-from ..ops import binary, casting, creation, logic, powers, subscript, trigonometry, unary
-from ..ops import broadcast as _broadcast_ops, shape as _shape_ops
+from ..ops import (
+    binary,
+    broadcast as _broadcast_ops,
+    casting,
+    creation,
+    logic,
+    powers,
+    shape as _shape_ops,
+    subscript,
+    trigonometry,
+    unary,
+)
 from ..ops.fluent import Fluent
+from ..ops.forms import Forms
 from ..ops.reduce import as_axes
 from ..seeds import next_key
 from . import indexing, transfer
@@ -44,10 +56,10 @@ _quiet = threading.local()  # .run: calls a NumPy function without floating-poin
 
 def _quiet_run() -> Callable[..., Any]:
     try:
-        return _quiet.run  # type: ignore[no-any-return]  # attributes of a threading.local are untyped
+        return _quiet.run
     except AttributeError:
         _quiet.run = quiet_run()
-        return _quiet.run  # type: ignore[no-any-return]
+        return _quiet.run
 
 
 _numbers: dict[float, Any] = {}  # Python numbers as float32 arrays without axes: NumPy is faster with those
@@ -61,11 +73,12 @@ def _number(value: float) -> Any:
     return array
 
 
-def _operator(ufunc: Any, forms: binary.Forms) -> Callable[[Any, Any], Any]:
+def _operator(ufunc: Any, forms: Forms) -> Callable[[Any, Any], Any]:
     """The method for one of Python's operators.
 
-    For arrays so small that scheduling costs more than computing, and whose values are there, it calls NumPy's `ufunc` at once: the same
-    as `submit` would do a few microseconds later. It applies where nothing records, traces or asks for another mode.
+    For arrays so small that scheduling costs more than computing, and whose values are there, it calls NumPy's `ufunc` at
+    once: the same as `submit` would do a few microseconds later. It applies where nothing records, traces or asks for
+    another mode.
     """
 
     def method(self: NDArray, other: Any) -> NDArray:
@@ -74,13 +87,7 @@ def _operator(ufunc: Any, forms: binary.Forms) -> Callable[[Any, Any], Any]:
             var = self.var
             kind = type(other)
             if kind is NDArray:
-                if (
-                    other.spec is spec
-                    and other.offset < 0
-                    and other.context is self.context
-                    and var.ready
-                    and other.var.ready
-                ):
+                if other.spec is spec and other.offset < 0 and other.context is self.context and var.ready and other.var.ready:
                     return NDArray(Var(_quiet_run()(ufunc, var.value, other.var.value)), spec, self.context)
             elif (kind is float or kind is int) and spec.dtype is FLOAT32 and var.ready:
                 number = _numbers.get(other)
@@ -91,7 +98,7 @@ def _operator(ufunc: Any, forms: binary.Forms) -> Callable[[Any, Any], Any]:
             other = from_array(other.astype(spec.dtype, copy=False), self.context)
         elif not isinstance(other, (Tensor, int, float, np.generic)):
             return NotImplemented
-        return forms.operator(self, other)  # type: ignore[no-any-return]  # an NDArray, since self is one
+        return forms.operator(self, other)
 
     return method
 
@@ -198,7 +205,9 @@ class NDArray(View, Fluent):
             return False
         if self.spec.size == 1:
             return bool(self.asscalar())
-        raise ValueError(f"The truth value of an NDArray with {self.size} elements is ambiguous; compare with .sum() or .asnumpy().all()")
+        raise ValueError(
+            f"The truth value of an NDArray with {self.size} elements is ambiguous; compare with .sum() or .asnumpy().all()"
+        )
 
     __nonzero__ = __bool__
 
@@ -249,7 +258,7 @@ class NDArray(View, Fluent):
         return value.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return value_of(self).__dlpack_device__()  # type: ignore[no-any-return]  # NumPy's or CuPy's own
+        return value_of(self).__dlpack_device__()
 
     def to_dlpack_for_read(self) -> Any:
         """A DLPack capsule that shares this array's memory, when its value is there."""
@@ -326,8 +335,9 @@ class NDArray(View, Fluent):
     def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
         """The same memory seen with another shape.
 
-        **Args** `shape`: lengths, with MXNet's codes: 0 keeps the axis, -1 takes what is left, -2 all further axes, -3 the product of two,
-        -4 splits one in two. `reverse=True` matches from the right. **Raises** ValueError if the number of elements differs.
+        **Args** `shape`: lengths, with MXNet's codes: 0 keeps the axis, -1 takes what is left, -2 all further axes, -3 the
+        product of two, -4 splits one in two. `reverse=True` matches from the right. **Raises** ValueError if the number of
+        elements differs.
         """
         reverse = kwargs.pop("reverse", False)
         codes = kwargs.pop("shape", shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape)
@@ -390,7 +400,7 @@ class NDArray(View, Fluent):
             value = from_array(np.array(value, self.spec.dtype), self.context)
         elif value.spec.dtype != self.spec.dtype or value.context is not self.context:
             value = value.as_in_context(self.context).astype(self.spec.dtype, copy=False)
-        return value  # type: ignore[no-any-return]  # narrowed above
+        return value
 
     def _overwrite(self, target: NDArray, value: Any, found: indexing.Basic) -> None:
         """Write `value` into `target`, the part of this array, in one piece, that `found` selects."""
@@ -405,7 +415,9 @@ class NDArray(View, Fluent):
         if shape and shape != source.shape:
             source = source.reshape(shape)
         if source.shape != found.shape:
-            source = _broadcast_ops.broadcast_to(source.reshape((1,) * (len(found.shape) - source.ndim) + source.shape), found.shape)
+            source = _broadcast_ops.broadcast_to(
+                source.reshape((1,) * (len(found.shape) - source.ndim) + source.shape), found.shape
+            )
         if source.shape != target.shape:
             source = source.reshape(target.shape)
         invoke(casting.Identity(), [source], target)
@@ -415,7 +427,9 @@ class NDArray(View, Fluent):
         if not autograd_state.recording:
             return
         if self.node is not None or (isinstance(value, NDArray) and value.node is not None):
-            raise MXNetError(IN_PLACE.format(what="a part of an array is overwritten, and the array or the value is in the graph"))
+            raise MXNetError(
+                IN_PLACE.format(what="a part of an array is overwritten, and the array or the value is in the graph")
+            )
 
     def __iter__(self) -> Iterator[NDArray]:
         for position in range(len(self)):
@@ -475,10 +489,13 @@ class NDArray(View, Fluent):
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
         """Make this array a leaf: backward puts its gradient into `.grad`, which starts as zeros.
 
-        **Args** `grad_req`: "write", "add" or "null". **Raises** KeyError for another. Attaching again starts anew and cuts earlier graphs.
+        **Args** `grad_req`: "write", "add" or "null". **Raises** KeyError for another. Attaching again starts anew and cuts
+        earlier graphs.
         """
         autograd.GRAD_REQS[grad_req]
-        gradient = None if grad_req == "null" else NDArray._apply(creation.Zeros(self.shape, self.spec.dtype), (), {"ctx": self.context})
+        gradient = (
+            None if grad_req == "null" else NDArray._apply(creation.Zeros(self.shape, self.spec.dtype), (), {"ctx": self.context})
+        )
         self.node, self.index = Leaf(gradient, grad_req), 0
 
     @property
@@ -517,15 +534,17 @@ def wrong_operand(op: Op, operands: Sequence[Any], position: int) -> None:
     operand = operands[position]
     name = op.inputs[min(position, len(op.inputs) - 1)].rstrip("?*")
     if isinstance(operand, Tensor):
-        raise ArgumentError(f"{op.name}: {name} is a {type(operand).__name__} and another operand an NDArray; they cannot be mixed")
+        raise ArgumentError(
+            f"{op.name}: {name} is a {type(operand).__name__} and another operand an NDArray; they cannot be mixed"
+        )
     raise ArgumentError(f"{op.name}: {name} must be an NDArray, got {type(operand).__name__}; make one with nd.array(...)")
 
 
 def invoke(op: Op, operands: Sequence[NDArray | None], out: Any = None, context: Context | None = None) -> list[NDArray]:
     """Enter `op` into the engine and on the tape; its output arrays (those of `out` where given).
 
-    **Raises** synchronously what the rule of shapes raises, DeviceError for operands on different devices, and MXNetError for a write that
-    autograd could not follow. Errors in the kernel wait in the outputs.
+    **Raises** synchronously what the rule of shapes raises, DeviceError for operands on different devices, and MXNetError
+    for a write that autograd could not follow. Errors in the kernel wait in the outputs.
     """
     specs: list[Any] = []
     for position, operand in enumerate(operands):
@@ -552,8 +571,8 @@ def invoke(op: Op, operands: Sequence[NDArray | None], out: Any = None, context:
             if operand is not None:
                 engine_wait(operand)
         return _invoke_at_once(op, operands, context, out)
-    inferred = op.infer(*specs)
-    out_specs = inferred if type(inferred) is tuple else (inferred,)
+    inferred: Any = op.infer(*specs)
+    out_specs: tuple[Spec, ...] = inferred if type(inferred) is tuple else (inferred,)
     targets: Sequence[NDArray | None] = (None,) * len(out_specs)
     if out is not None:
         targets = _targets(op, out, out_specs)
@@ -637,10 +656,12 @@ def record(op: Op, operands: Sequence[NDArray | None], outputs: Sequence[NDArray
     """Enter an operation on the tape: the outputs become tracked."""
     parents: list[tuple[Node, int] | None] = []
     inputs: list[NDArray | None] = []
-    for operand in operands:
+    saved = op.saves_inputs
+    for position, operand in enumerate(operands):
         parents.append(None if operand is None or operand.node is None else (operand.node, operand.index))
-        kept = _untracked(operand, op.saves_inputs)
-        if kept is not None and operand is not None and op.saves_inputs:
+        wanted = saved if type(saved) is bool else position in saved
+        kept = _untracked(operand, wanted)
+        if kept is not None and operand is not None and wanted:
             kept.node, kept.index = operand.node, operand.index  # so that gradients can be differentiated again
         inputs.append(kept)
     node = OpNode(op, parents, inputs, [_untracked(output, op.saves_outputs) for output in outputs])
@@ -678,8 +699,9 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "greater": logic.greater, "greater_equal": logic.greater_equal, "less": logic.lesser, "less_equal": logic.lesser_equal,
     "negative": unary.negative, "absolute": unary.abs, "sign": unary.sign, "exp": unary.exp, "expm1": unary.expm1,
     "log": unary.log, "log2": unary.log2, "log10": unary.log10, "log1p": unary.log1p, "sqrt": unary.sqrt, "cbrt": unary.cbrt,
-    "square": unary.square, "reciprocal": unary.reciprocal, "sin": trigonometry.sin, "cos": trigonometry.cos, "tan": trigonometry.tan,
-    "arcsin": trigonometry.arcsin, "arccos": trigonometry.arccos, "arctan": trigonometry.arctan, "sinh": trigonometry.sinh, "cosh": trigonometry.cosh,
-    "tanh": trigonometry.tanh, "arcsinh": trigonometry.arcsinh, "arccosh": trigonometry.arccosh, "arctanh": trigonometry.arctanh, "floor": unary.floor,
-    "ceil": unary.ceil, "trunc": unary.trunc, "rint": unary.rint, "degrees": trigonometry.degrees, "radians": trigonometry.radians,
+    "square": unary.square, "reciprocal": unary.reciprocal, "sin": trigonometry.sin, "cos": trigonometry.cos,
+    "tan": trigonometry.tan, "arcsin": trigonometry.arcsin, "arccos": trigonometry.arccos, "arctan": trigonometry.arctan,
+    "sinh": trigonometry.sinh, "cosh": trigonometry.cosh, "tanh": trigonometry.tanh, "arcsinh": trigonometry.arcsinh,
+    "arccosh": trigonometry.arccosh, "arctanh": trigonometry.arctanh, "floor": unary.floor, "ceil": unary.ceil,
+    "trunc": unary.trunc, "rint": unary.rint, "degrees": trigonometry.degrees, "radians": trigonometry.radians,
 }  # fmt: skip

@@ -7,13 +7,13 @@ operators are in minimx/ops/random.py and sampling.py. Book: chapter 1.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 from ..base import ArgumentError, DTypeLike, as_dtype
 from ..device import Context
 from ..ops import random as _ops
+from ..ops.distributions import Random
 from ..ops.forms import as_number
 from ..ops.random import (
     exponential_like,
@@ -26,7 +26,7 @@ from ..ops.random import (
     whole,
 )
 from ..ops.sampling import SampleUniqueZipfian, sample_multinomial, shuffle
-from .creation import ShapeLike, as_context, as_known_shape, create
+from .creation import ShapeLike, as_known_shape, create
 from .ndarray import NDArray
 
 __all__ = [
@@ -39,7 +39,7 @@ Parameter = float | NDArray
 
 
 def _draw(
-    of_numbers: type[_ops.Random],
+    of_numbers: type[Random],
     of_arrays: Callable[..., Any] | None,
     parameters: dict[str, Any],
     shape: ShapeLike | None,
@@ -249,27 +249,6 @@ def unique_zipfian(range_max: int, shape: ShapeLike) -> list[NDArray]:
     """
     op = SampleUniqueZipfian(whole("unique_zipfian: range_max", range_max), as_known_shape("unique_zipfian", shape))
     return NDArray._apply(op, (), {})
-
-
-def rand_zipfian(
-    true_classes: NDArray, num_sampled: int, range_max: int, ctx: Context | None = None
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Classes below `range_max` for a sampled softmax, where class k has the probability `log((k + 2) / (k + 1)) / log(range_max
-    + 1)`.
-
-    **Shapes** true_classes (...). **Returns** the classes (num_sampled,), int64, and how often the true classes (...) and these
-    (num_sampled,) were to be expected in as many draws, float64. **Source** MXNet `contrib.rand_zipfian`.
-    """
-    log_range = math.log(range_max + 1)
-    context = as_context(ctx)
-    drawn = uniform(0, log_range, num_sampled, "float64", context).exp() - 1
-    sampled = drawn.clip(0, range_max - 1).astype("int64")
-
-    def expected(classes: NDArray) -> NDArray:
-        numbers = classes.astype("float64")
-        return ((numbers + 2) / (numbers + 1)).log() * (num_sampled / log_range)
-
-    return sampled, expected(true_classes.as_in_context(context)), expected(sampled)
 
 
 # MXNet's older names, which `nd` has

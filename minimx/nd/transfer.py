@@ -5,14 +5,13 @@ They have no place in a graph that is saved, so they are not in the registry.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import device
 from ..device import Context
-from ..op import Array, Op, Spec
+from ..op import Array, Op, Spec, attributes
 from ..ops.keys import Key
 
 
@@ -21,10 +20,10 @@ def to_numpy(value: Any, context: Context) -> np.ndarray[Any, Any]:
     if type(value) is np.ndarray:
         return value.copy()
     with device.activate(context):
-        return device.cupy().asnumpy(value)  # type: ignore[no-any-return]  # CuPy is untyped
+        return device.cupy().asnumpy(value)
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class CopyTo(Op):
     """A copy on the device whose lane runs it, converted to `dtype`; the gradient travels back to `source`."""
 
@@ -49,7 +48,7 @@ class CopyTo(Op):
         return (g.as_in_context(self.source).astype(data.dtype, copy=False),)
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class IndexWrite(Op):
     """data[key] = value, in the memory of data."""
 

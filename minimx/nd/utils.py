@@ -2,3 +2,5 @@
 
 from .creation import array, empty, zeros
 from .serialize import load, load_frombuffer, save
+
+__all__ = ["array", "empty", "load", "load_frombuffer", "save", "zeros"]

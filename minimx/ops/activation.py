@@ -8,11 +8,10 @@ Book: chapter 1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError
-from ..op import Array, How, Op, Spec, T, apply, register
+from ..op import Array, How, Op, Spec, T, apply, attributes, register
 from .forms import FLOATS, NUMBERS, Unary, as_number, require_kind, scratch
 from .trigonometry import Tanh
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 
 @register("relu")
-@dataclass(frozen=True, slots=True)
 class Relu(Unary):
     accepts = NUMBERS
     saves_inputs = False
@@ -44,7 +42,6 @@ def relu(data: T, **how: Unpack[How]) -> T:
 
 
 @register("sigmoid")
-@dataclass(frozen=True, slots=True)
 class Sigmoid(Unary):
     saves_inputs = False
 
@@ -67,7 +64,6 @@ def sigmoid(data: T, **how: Unpack[How]) -> T:
 
 
 @register("softsign")
-@dataclass(frozen=True, slots=True)
 class Softsign(Unary):
     saves_inputs = False
 
@@ -88,7 +84,7 @@ def softsign(data: T, **how: Unpack[How]) -> T:
     return apply(Softsign(), data, **how)
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class SoftRelu(Unary):
     """`log(1 + exp(data))`, as `max(data, 0) + log(1 + exp(-|data|))`, which overflows nowhere. Part of Activation only."""
 
@@ -106,7 +102,6 @@ class SoftRelu(Unary):
 
 
 @register("hard_sigmoid")
-@dataclass(frozen=True, slots=True)
 class HardSigmoid(Unary):
     alpha: float = 0.2
     beta: float = 0.5
@@ -141,7 +136,6 @@ ACTIVATIONS: dict[str, Unary] = {
 
 
 @register("Activation")
-@dataclass(frozen=True, slots=True)
 class Activate(Unary):
     act_type: str
 
@@ -169,7 +163,6 @@ def Activation(data: T, act_type: str, **how: Unpack[How]) -> T:
 
 
 @register("smooth_l1")
-@dataclass(frozen=True, slots=True)
 class SmoothL1(Unary):
     scalar: float = 1.0
 

@@ -9,7 +9,6 @@ Book: chapter 1.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,17 +33,14 @@ class Add(Function):
 
 
 @register("elemwise_add", "_plus", "_Plus", "_add")
-@dataclass(frozen=True, slots=True)
 class ElementwiseAdd(Add, Elementwise): ...
 
 
 @register("broadcast_add", "broadcast_plus")
-@dataclass(frozen=True, slots=True)
 class BroadcastAdd(Add, Broadcast): ...
 
 
 @register("_plus_scalar", "_PlusScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarAdd(Add, Scalar): ...
 
 
@@ -61,22 +57,18 @@ class Subtract(Function):
 
 
 @register("elemwise_sub", "_minus", "_Minus", "_sub")
-@dataclass(frozen=True, slots=True)
 class ElementwiseSubtract(Subtract, Elementwise): ...
 
 
 @register("broadcast_sub", "broadcast_minus")
-@dataclass(frozen=True, slots=True)
 class BroadcastSubtract(Subtract, Broadcast): ...
 
 
 @register("_minus_scalar", "_MinusScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarSubtract(Subtract, Scalar): ...
 
 
 @register("_rminus_scalar", "_RMinusScalar")
-@dataclass(frozen=True, slots=True)
 class ReversedScalarSubtract(Subtract, ReversedScalar): ...
 
 
@@ -92,17 +84,14 @@ class Multiply(Function):
 
 
 @register("elemwise_mul", "_mul", "_Mul")
-@dataclass(frozen=True, slots=True)
 class ElementwiseMultiply(Multiply, Elementwise): ...
 
 
 @register("broadcast_mul")
-@dataclass(frozen=True, slots=True)
 class BroadcastMultiply(Multiply, Broadcast): ...
 
 
 @register("_mul_scalar", "_MulScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarMultiply(Multiply, Scalar):
     saves_inputs = False
 
@@ -127,23 +116,19 @@ class Divide(Function):
 
 
 @register("elemwise_div", "_div", "_Div")
-@dataclass(frozen=True, slots=True)
 class ElementwiseDivide(Divide, Elementwise): ...
 
 
 @register("broadcast_div")
-@dataclass(frozen=True, slots=True)
 class BroadcastDivide(Divide, Broadcast): ...
 
 
 @register("_div_scalar", "_DivScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarDivide(Divide, Scalar):
     saves_inputs = False
 
 
 @register("_rdiv_scalar", "_RDivScalar")
-@dataclass(frozen=True, slots=True)
 class ReversedScalarDivide(Divide, ReversedScalar): ...
 
 
@@ -166,23 +151,19 @@ class Modulo(Function):
 
 
 @register("_mod", "_Mod")
-@dataclass(frozen=True, slots=True)
 class ElementwiseModulo(Modulo, Elementwise): ...
 
 
 @register("broadcast_mod")
-@dataclass(frozen=True, slots=True)
 class BroadcastModulo(Modulo, Broadcast): ...
 
 
 @register("_mod_scalar", "_ModScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarModulo(Modulo, Scalar):
     saves_inputs = False
 
 
 @register("_rmod_scalar", "_RModScalar")
-@dataclass(frozen=True, slots=True)
 class ReversedScalarModulo(Modulo, ReversedScalar): ...
 
 
@@ -320,7 +301,6 @@ def modulo(lhs: T | float, rhs: T | float, **how: Unpack[How]) -> T:
 
 
 @register("add_n", "ElementWiseSum")
-@dataclass(frozen=True, slots=True)
 class AddN(Op):
     kind = Kind.ELEMENTWISE
     inputs = ("args*",)

@@ -6,7 +6,6 @@ The gradient of a repeated number is the sum of those of its copies (`unbroadcas
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
@@ -52,7 +51,6 @@ class Broadcast(Op):
 
 
 @register("broadcast_to")
-@dataclass(frozen=True, slots=True)
 class BroadcastTo(Broadcast):
     shape: tuple[int, ...] = ()
 
@@ -72,7 +70,6 @@ def broadcast_to(data: T, shape: int | Sequence[int] = (), **how: Unpack[How]) -
 
 
 @register("broadcast_axis", "broadcast_axes")
-@dataclass(frozen=True, slots=True)
 class BroadcastAxis(Broadcast):
     axis: tuple[int, ...] = ()
     size: tuple[int, ...] = ()
@@ -104,7 +101,6 @@ broadcast_axes = broadcast_axis
 
 
 @register("broadcast_like")
-@dataclass(frozen=True, slots=True)
 class BroadcastLike(Broadcast):
     inputs: ClassVar = ("lhs", "rhs")
 

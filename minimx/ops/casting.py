@@ -5,7 +5,6 @@ They compute next to nothing. What matters is what they do to dtypes and gradien
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 
 @register("Cast", "cast")
-@dataclass(frozen=True, slots=True)
 class CastTo(Op):
     dtype: np.dtype[Any]
 
@@ -57,7 +55,6 @@ def wanted(dtype: DTypeLike) -> np.dtype[Any]:
 
 
 @register("amp_cast")
-@dataclass(frozen=True, slots=True)
 class AmpCast(Op):
     dtype: np.dtype[Any]
 
@@ -84,7 +81,6 @@ def amp_cast(data: T, dtype: DTypeLike, **how: Unpack[How]) -> T:
 
 
 @register("amp_multicast")
-@dataclass(frozen=True, slots=True)
 class AmpMulticast(Op):
     num_outputs: int = 0
     cast_narrow: bool = False
@@ -135,7 +131,6 @@ class Same(Unary):
 
 
 @register("_copy", "identity")
-@dataclass(frozen=True, slots=True)
 class Identity(Same):
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
         return (g,)
@@ -150,7 +145,6 @@ def identity(data: T, **how: Unpack[How]) -> T:
 
 
 @register("BlockGrad", "stop_gradient")
-@dataclass(frozen=True, slots=True)
 class StopGradient(Same):
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
         return (None,)
@@ -168,7 +162,6 @@ BlockGrad = stop_gradient
 
 
 @register("make_loss")
-@dataclass(frozen=True, slots=True)
 class Loss(Same):
     is_loss = True
 
@@ -185,7 +178,6 @@ def make_loss(data: T, **how: Unpack[How]) -> T:
 
 
 @register("_identity_with_attr_like_rhs")
-@dataclass(frozen=True, slots=True)
 class IdentityLike(Op):
     """The left operand; the right one only says what shape and dtype it has, for inference in graphs."""
 
@@ -229,7 +221,6 @@ class Filled(Unary):
 
 
 @register("zeros_like")
-@dataclass(frozen=True, slots=True)
 class ZerosLike(Filled):
     value = 0
 
@@ -243,7 +234,6 @@ def zeros_like(data: T, **how: Unpack[How]) -> T:
 
 
 @register("ones_like")
-@dataclass(frozen=True, slots=True)
 class OnesLike(Filled):
     value = 1
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -48,7 +47,6 @@ class Creation(Op):
 
 
 @register("_zeros")
-@dataclass(frozen=True, slots=True)
 class Zeros(Creation):
     shape: tuple[int, ...] = ()
     dtype: np.dtype[Any] = float32
@@ -61,7 +59,6 @@ class Zeros(Creation):
 
 
 @register("_ones")
-@dataclass(frozen=True, slots=True)
 class Ones(Creation):
     shape: tuple[int, ...] = ()
     dtype: np.dtype[Any] = float32
@@ -74,7 +71,6 @@ class Ones(Creation):
 
 
 @register("_full")
-@dataclass(frozen=True, slots=True)
 class Full(Creation):
     value: float
     shape: tuple[int, ...] = ()
@@ -88,7 +84,6 @@ class Full(Creation):
 
 
 @register("_eye")
-@dataclass(frozen=True, slots=True)
 class Eye(Creation):
     N: int
     M: int = 0
@@ -113,7 +108,6 @@ def ramp(xp: Any, start: float, step: float, repeat: int, count: int, dtype: np.
 
 
 @register("_arange")
-@dataclass(frozen=True, slots=True)
 class Arange(Creation):
     start: float
     stop: float | None = None
@@ -144,7 +138,6 @@ class Arange(Creation):
 
 
 @register("_linspace")
-@dataclass(frozen=True, slots=True)
 class Linspace(Creation):
     start: float
     stop: float
@@ -177,7 +170,6 @@ class OfShape(Op):
 
 
 @register("shape_array")
-@dataclass(frozen=True, slots=True)
 class ShapeArray(OfShape):
     def infer(self, data: Spec) -> Spec:
         return Spec.of((data.ndim,), np.int64)
@@ -187,7 +179,6 @@ class ShapeArray(OfShape):
 
 
 @register("size_array")
-@dataclass(frozen=True, slots=True)
 class SizeArray(OfShape):
     def infer(self, data: Spec) -> Spec:
         return Spec.of((1,), np.int64)
@@ -197,7 +188,6 @@ class SizeArray(OfShape):
 
 
 @register("_contrib_arange_like")
-@dataclass(frozen=True, slots=True)
 class ArangeLike(OfShape):
     start: float = 0.0
     step: float = 1.0
@@ -219,7 +209,6 @@ class ArangeLike(OfShape):
 
 
 @register("_contrib_index_array")
-@dataclass(frozen=True, slots=True)
 class IndexArray(OfShape):
     axes: tuple[int, ...] | None = None
 
@@ -299,7 +288,6 @@ class Positions(Op):
 
 
 @register("_ravel_multi_index", "ravel_multi_index")
-@dataclass(frozen=True, slots=True)
 class RavelMultiIndex(Positions):
     shape: tuple[int, ...] = ()
 
@@ -316,7 +304,6 @@ class RavelMultiIndex(Positions):
 
 
 @register("_unravel_index", "unravel_index")
-@dataclass(frozen=True, slots=True)
 class UnravelIndex(Positions):
     shape: tuple[int, ...] = ()
 

@@ -2,20 +2,19 @@
 
 Each operator is two formulas of a textbook: the logarithm of the density, and its slopes with respect to sample and parameters.
 The sample may have more axes than the parameters: element i of a parameter belongs to all of sample[i]. For whole numbers the
-density is a probability, and has no slope with respect to the sample. Parameters mean what they mean in random.py, except that
-gamma's `beta` is a *rate* here, in MXNet and so in minimx. Book: chapter 1.
+density is a probability, and has no slope with respect to the sample. Parameters mean what they mean in distributions.py, except
+that gamma's `beta` is a *rate* here, in MXNet and so in minimx. Book: chapter 1.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..base import ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, register, same_dtype, same_shape
+from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register, same_dtype, same_shape
 from .forms import require_kind
 from .special import gammaln_of, polygamma
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class Density(Op):
     """The density of `sample`, or its logarithm (`is_log`)."""
 
@@ -67,7 +66,6 @@ class Density(Op):
 
 
 @register("_random_pdf_uniform", "random_pdf_uniform")
-@dataclass(frozen=True, slots=True)
 class PdfUniform(Density):
     inputs: ClassVar[tuple[str, ...]] = ("sample", "low", "high")
 
@@ -81,7 +79,6 @@ class PdfUniform(Density):
 
 
 @register("_random_pdf_normal", "random_pdf_normal")
-@dataclass(frozen=True, slots=True)
 class PdfNormal(Density):
     inputs: ClassVar[tuple[str, ...]] = ("sample", "mu", "sigma")
 
@@ -96,7 +93,6 @@ class PdfNormal(Density):
 
 
 @register("_random_pdf_gamma", "random_pdf_gamma")
-@dataclass(frozen=True, slots=True)
 class PdfGamma(Density):
     inputs: ClassVar[tuple[str, ...]] = ("sample", "alpha", "beta")
 
@@ -110,7 +106,6 @@ class PdfGamma(Density):
 
 
 @register("_random_pdf_exponential", "random_pdf_exponential")
-@dataclass(frozen=True, slots=True)
 class PdfExponential(Density):
     inputs: ClassVar[tuple[str, ...]] = ("sample", "lam")
 
@@ -124,7 +119,6 @@ class PdfExponential(Density):
 
 
 @register("_random_pdf_poisson", "random_pdf_poisson")
-@dataclass(frozen=True, slots=True)
 class PdfPoisson(Density):
     inputs: ClassVar[tuple[str, ...]] = ("sample", "lam")
 
@@ -149,7 +143,6 @@ def negative_binomial_slopes(sample: Any, k: Any, p: Any) -> tuple[Any, Any]:
 
 
 @register("_random_pdf_negative_binomial", "random_pdf_negative_binomial")
-@dataclass(frozen=True, slots=True)
 class PdfNegativeBinomial(Density):
     inputs: ClassVar[tuple[str, ...]] = ("sample", "k", "p")
 
@@ -161,7 +154,6 @@ class PdfNegativeBinomial(Density):
 
 
 @register("_random_pdf_generalized_negative_binomial", "random_pdf_generalized_negative_binomial")
-@dataclass(frozen=True, slots=True)
 class PdfGeneralizedNegativeBinomial(Density):
     inputs: ClassVar[tuple[str, ...]] = ("sample", "mu", "alpha")
 
@@ -178,7 +170,6 @@ class PdfGeneralizedNegativeBinomial(Density):
 
 
 @register("_random_pdf_dirichlet", "random_pdf_dirichlet")
-@dataclass(frozen=True, slots=True)
 class PdfDirichlet(Density):
     """A sample is a vector along the last axis; so is the parameter."""
 

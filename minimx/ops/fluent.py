@@ -9,7 +9,27 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..op import Tensor
-from . import activation, binary, broadcast, casting, creation, indexing, joining, layout, linalg, logic, nn, padding, powers, reduce, shape, slicing, sorting, trigonometry, unary
+from . import (
+    activation,
+    binary,
+    broadcast,
+    casting,
+    creation,
+    indexing,
+    joining,
+    layout,
+    linalg,
+    logic,
+    padding,
+    powers,
+    reduce,
+    shape,
+    slicing,
+    softmax,
+    sorting,
+    trigonometry,
+    unary,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -325,13 +345,13 @@ class Fluent(Tensor):
         return linalg.dot(self, other, transpose_a, transpose_b, **how)
 
     def softmax(self, axis: int = -1, temperature: float | None = None, **how: Any) -> Self:
-        return nn.softmax(self, axis=axis, temperature=temperature, **how)
+        return softmax.softmax(self, axis=axis, temperature=temperature, **how)
 
     def log_softmax(self, axis: int = -1, temperature: float | None = None, **how: Any) -> Self:
-        return nn.log_softmax(self, axis=axis, temperature=temperature, **how)
+        return softmax.log_softmax(self, axis=axis, temperature=temperature, **how)
 
     def softmin(self, axis: int = -1, temperature: float | None = None, **how: Any) -> Self:
-        return nn.softmin(self, axis=axis, temperature=temperature, **how)
+        return softmax.softmin(self, axis=axis, temperature=temperature, **how)
 
 
 _broadcast_to = broadcast.broadcast_to  # inside the method, `shape` is its argument

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, DTypeError
-from ..op import Array, Kind, Op, Spec, Tensor, apply, broadcast_shape, same_dtype, same_shape
+from ..op import Array, Kind, Op, Spec, Tensor, apply, attributes, broadcast_shape, same_dtype, same_shape
 
 # Which dtypes a function takes, by NumPy's letters of their kinds: b bool, i and u integers, f floating.
 FLOATS = "f"
@@ -147,7 +147,7 @@ class Broadcast(Function):
         return tuple(None if partial is None else unbroadcast(partial, operand) for partial, operand in pair)
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class Scalar(Function):
     """The form of an array and a number, which is converted to the array's dtype."""
 
@@ -175,7 +175,7 @@ class Scalar(Function):
         return (self.dlhs(g, y, data, self.scalar),)
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class ReversedScalar(Scalar):
     """The form of a number and an array, in this order."""
 

@@ -9,7 +9,6 @@ indexing with brackets is in subscript.py. Book: chapter 1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -104,12 +103,12 @@ def without_axis(shape: Shape, axis: int) -> Shape:
 
 
 @register("take")
-@dataclass(frozen=True, slots=True)
 class Take(Op):
     axis: int = 0
     mode: str = "clip"
 
     inputs: ClassVar[tuple[str, ...]] = ("a", "indices")
+    saves_inputs: ClassVar[tuple[int, ...]] = (1,)
     saves_outputs: ClassVar[bool] = False
 
     def infer(self, a: Spec, indices: Spec) -> Spec:
@@ -127,7 +126,6 @@ class Take(Op):
 
 
 @register("_backward_take")
-@dataclass(frozen=True, slots=True)
 class TakeAdjoint(Op):
     """Zeros with `length` entries along `axis`, to which the slices of `grad` are added at `indices`."""
 
@@ -168,7 +166,6 @@ def take(a: T, indices: T, axis: int = 0, mode: str = "clip", **how: Unpack[How]
 
 
 @register("Embedding")
-@dataclass(frozen=True, slots=True)
 class EmbeddingLookup(Op):
     input_dim: int
     output_dim: int
@@ -176,6 +173,7 @@ class EmbeddingLookup(Op):
     sparse_grad: bool = False
 
     inputs: ClassVar[tuple[str, ...]] = ("data", "weight")
+    saves_inputs: ClassVar[tuple[int, ...]] = (0,)
     saves_outputs: ClassVar[bool] = False
 
     def fill(self, data: Spec | None, weight: Spec | None = None) -> tuple[Spec | None, ...]:
@@ -219,7 +217,6 @@ def Embedding(
 
 
 @register("_take_along_axis")
-@dataclass(frozen=True, slots=True)
 class TakeAlongAxis(Op):
     """NumPy's take_along_axis, for indices that are distinct along the axis (which its gradient relies on)."""
 
@@ -242,7 +239,6 @@ class TakeAlongAxis(Op):
 
 
 @register("_put_along_axis")
-@dataclass(frozen=True, slots=True)
 class PutAlongAxis(Op):
     """Zeros with `length` entries along `axis`, with `grad` written at `indices`, which are distinct along the axis."""
 
@@ -276,7 +272,6 @@ def check_along(op: Op, axis: int, data: Shape, indices: Shape) -> None:
 
 
 @register("pick", "choose_element_0index")
-@dataclass(frozen=True, slots=True)
 class Pick(Op):
     axis: int | None = -1
     keepdims: bool = False
@@ -334,7 +329,6 @@ choose_element_0index = pick
 
 
 @register("batch_take")
-@dataclass(frozen=True, slots=True)
 class BatchTake(Op):
     inputs: ClassVar[tuple[str, ...]] = ("a", "indices")
     saves_outputs: ClassVar[bool] = False
@@ -366,7 +360,6 @@ def batch_take(a: T, indices: T, **how: Unpack[How]) -> T:
 
 
 @register("one_hot")
-@dataclass(frozen=True, slots=True)
 class OneHot(Op):
     depth: int
     on_value: float = 1.0

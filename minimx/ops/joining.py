@@ -11,7 +11,6 @@ import itertools
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 
 @register("Concat", "concat")
-@dataclass(frozen=True, slots=True)
 class Concatenation(Op):
     inputs: ClassVar = ("data*",)
     saves_inputs = False
@@ -60,13 +58,11 @@ class Concatenation(Op):
 
 
 @register("_rnn_param_concat")
-@dataclass(frozen=True, slots=True)
 class RNNParamConcatenation(Concatenation):
     """Concat for the parameters of a recurrent layer; MXNet completes unknown shapes differently here."""
 
 
 @register("stack")
-@dataclass(frozen=True, slots=True)
 class Stack(Op):
     inputs: ClassVar = ("data*",)
     saves_inputs = False
@@ -194,7 +190,6 @@ class Parts(Op):
 
 
 @register("SliceChannel", "split")
-@dataclass(frozen=True, slots=True)
 class EqualParts(Parts):
     num_outputs: int = 0  # must be given; the default keeps the property of Op from being taken for one
     axis: int = 1
@@ -207,7 +202,6 @@ class EqualParts(Parts):
 
 
 @register("_split_v2")
-@dataclass(frozen=True, slots=True)
 class PartsAt(Parts):
     indices: tuple[int, ...]
     axis: int = 1
@@ -299,7 +293,6 @@ class Copies(Op):
 
 
 @register("tile")
-@dataclass(frozen=True, slots=True)
 class Tile(Copies):
     reps: tuple[int, ...]
 
@@ -320,7 +313,6 @@ class Tile(Copies):
 
 
 @register("repeat")
-@dataclass(frozen=True, slots=True)
 class Repeat(Copies):
     repeats: int
     axis: int | None = None

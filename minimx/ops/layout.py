@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +40,6 @@ def transposed(xp: Any, data: Array, axes: Shape, out: Array | None = None) -> A
 
 
 @register("transpose")
-@dataclass(frozen=True, slots=True)
 class Transpose(Op):
     saves_inputs = False
     saves_outputs = False
@@ -79,7 +77,6 @@ def transpose(data: T, axes: Sequence[int] | None = (), **how: Unpack[How]) -> T
 
 
 @register("SwapAxis", "swapaxes")
-@dataclass(frozen=True, slots=True)
 class AxisSwap(Op):
     saves_inputs = False
     saves_outputs = False
@@ -135,7 +132,6 @@ class Blocks(Op):
 
 
 @register("depth_to_space")
-@dataclass(frozen=True, slots=True)
 class DepthToSpace(Blocks):
     block_size: int
 
@@ -157,7 +153,6 @@ class DepthToSpace(Blocks):
 
 
 @register("space_to_depth")
-@dataclass(frozen=True, slots=True)
 class SpaceToDepth(Blocks):
     block_size: int
 

@@ -1,20 +1,21 @@
-"""Products of matrices: dot, batch_dot, the BLAS family of MXNet's `linalg`, and packing of triangles and diagonals.
+"""Products of matrices: dot, batch_dot, and the BLAS family of MXNet's `linalg`.
 
 All time here is spent in BLAS. A transposed operand is passed on as a view (`array.T`), which BLAS reads in place: no copy is
 made. The gradient of a product is two products, whichever sides were transposed: `product_vjp` says so once for the whole family.
-Factorisations and solvers are in linalg_factor.py. Book: chapter 1 (where the time of a network goes).
+Packing of triangles is in linalg_packing.py, factorisations and solvers are in linalg_factor.py. Book: chapter 1 (where the time
+of a network goes).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..base import ArgumentError, DTypeError, ShapeError
+from ..base import ArgumentError, ShapeError
 from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, normalize_axis, register, same_dtype
 from .binary import broadcast_mul
+from .linalg_packing import only_triangle, require_matrices, require_square
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,30 +54,6 @@ def product_vjp(product: Callable[..., Any], g: Any, lhs: Any, rhs: Any, transpo
     return to_lhs, to_rhs
 
 
-def require_matrices(op: Op, **inputs: Spec) -> None:
-    """Raise unless every input is a stack of matrices of one floating dtype, all stacks of the same shape."""
-    same_dtype(op, *inputs.values())
-    stack = None
-    for what, spec in inputs.items():
-        if spec.dtype.kind != "f":
-            raise DTypeError(f"{op.name}: {what} is {spec.dtype.name}, wants a floating dtype; convert it with astype('float32')")
-        if spec.ndim < 2:
-            raise ShapeError(
-                f"{op.name}: {what} has shape {spec.shape}, wants a matrix or a stack of them (2 or more dimensions)"
-            )
-        if stack is not None and stack != spec.shape[:-2]:
-            raise ShapeError(f"{op.name}: {what} has shape {spec.shape}, wants the leading dimensions {stack} of the others")
-        stack = spec.shape[:-2]
-
-
-def require_square(op: Op, what: str, spec: Spec) -> int:
-    """Raise unless `spec` is a stack of square matrices; their order."""
-    require_matrices(op, **{what: spec})
-    if spec.shape[-1] != spec.shape[-2]:
-        raise ShapeError(f"{op.name}: {what} has shape {spec.shape}, wants square matrices")
-    return spec.shape[-1]
-
-
 def matrix_product_shape(op: Op, lhs: Spec, rhs: Spec, transpose_a: bool, transpose_b: bool) -> Shape:
     """Shape of the product of the last two axes; raises ShapeError unless the inner dimensions agree."""
     rows, inner = lhs.shape[-2:][::-1] if transpose_a else lhs.shape[-2:]
@@ -113,7 +90,6 @@ def _require_dense(op: Op, forward_stype: str | None) -> None:
 
 
 @register("dot", "_sparse_dot")
-@dataclass(frozen=True, slots=True)
 class Dot(Op):
     kind = Kind.GEMM
     takes_out = True
@@ -187,7 +163,6 @@ def dot(
 
 
 @register("batch_dot")
-@dataclass(frozen=True, slots=True)
 class BatchDot(Op):
     kind = Kind.GEMM
     takes_out = True
@@ -237,7 +212,6 @@ def batch_dot(
 
 
 @register("_linalg_gemm2", "linalg_gemm2")
-@dataclass(frozen=True, slots=True)
 class Gemm2(Op):
     kind = Kind.GEMM
     inputs: ClassVar = ("A", "B")
@@ -310,7 +284,6 @@ def linalg_gemm2(
 
 
 @register("_linalg_gemm", "linalg_gemm")
-@dataclass(frozen=True, slots=True)
 class Gemm(Op):
     kind = Kind.GEMM
     inputs: ClassVar = ("A", "B", "C")
@@ -361,7 +334,6 @@ def linalg_gemm(
 
 
 @register("_linalg_syrk", "linalg_syrk")
-@dataclass(frozen=True, slots=True)
 class Syrk(Op):
     kind = Kind.GEMM
     inputs: ClassVar = ("A",)
@@ -396,7 +368,6 @@ def linalg_syrk(A: T, transpose: bool = False, alpha: float = 1.0, **how: Unpack
 
 
 @register("_linalg_trmm", "linalg_trmm")
-@dataclass(frozen=True, slots=True)
 class Trmm(Op):
     kind = Kind.GEMM
     inputs: ClassVar = ("A", "B")
@@ -456,177 +427,10 @@ def transposed(x: Any) -> Any:
     return x.swapaxes(len(x.shape) - 2, len(x.shape) - 1)
 
 
-# ---- diagonals and triangles as vectors
-
-
-@register("_linalg_extractdiag", "linalg_extractdiag")
-@dataclass(frozen=True, slots=True)
-class ExtractDiag(Op):
-    inputs: ClassVar = ("A",)
-    saves_inputs = saves_outputs = False
-
-    offset: int = 0
-
-    def infer(self, A: Spec) -> Spec:
-        length = _length_at(self, A, self.offset)
-        return A.with_shape((*A.shape[:-2], length))
-
-    def kernel(self, xp: Any, A: Array) -> Array:
-        return xp.diagonal(A, self.offset, -2, -1).copy()
-
-    def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
-        return (linalg_makediag(g, self.offset),)
-
-
-def _length_at(op: Op, A: Spec, offset: int) -> int:
-    """Length of the diagonal `offset` above the main one. Raises ShapeError if the matrices have no such diagonal."""
-    length = require_square(op, "A", A) - abs(offset)
-    if length <= 0:
-        raise ShapeError(f"{op.name}: A has shape {A.shape}, which has no diagonal at offset {offset}; choose a smaller one")
-    return length
-
-
-def linalg_extractdiag(A: T, offset: int = 0, **how: Unpack[How]) -> T:
-    """A diagonal of each matrix of a stack: `y[..., i] = A[..., i, i + offset]`.
-
-    **Shapes** A (..., N, N), result (..., N - |offset|). **Gradient** `makediag(g, offset)`. **Source** MXNet
-    `linalg.extractdiag`.
-    """
-    return apply(ExtractDiag(int(offset)), A, **how)
-
-
-@register("_linalg_makediag", "linalg_makediag")
-@dataclass(frozen=True, slots=True)
-class MakeDiag(Op):
-    inputs: ClassVar = ("A",)
-    saves_inputs = saves_outputs = False
-
-    offset: int = 0
-
-    def infer(self, A: Spec) -> Spec:
-        _require_vectors(self, A)
-        order = A.shape[-1] + abs(self.offset)
-        return A.with_shape((*A.shape[:-1], order, order))
-
-    def kernel(self, xp: Any, A: Array) -> Array:
-        order = A.shape[-1] + abs(self.offset)
-        result = xp.zeros((*A.shape[:-1], order, order), A.dtype)
-        along = xp.arange(A.shape[-1])
-        result[..., along + max(-self.offset, 0), along + max(self.offset, 0)] = A
-        return result
-
-    def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
-        return (linalg_extractdiag(g, self.offset),)
-
-
-def _require_vectors(op: Op, A: Spec) -> None:
-    if A.dtype.kind != "f":
-        raise DTypeError(f"{op.name}: A is {A.dtype.name}, wants a floating dtype; convert it with astype('float32')")
-    if not A.ndim or not A.shape[-1]:
-        raise ShapeError(f"{op.name}: A has shape {A.shape}, wants a last axis of at least 1 element")
-
-
-def linalg_makediag(A: T, offset: int = 0, **how: Unpack[How]) -> T:
-    """Square matrices with a given diagonal, zero elsewhere: `y[..., i, i + offset] = A[..., i]`.
-
-    **Shapes** A (..., N), result (..., N + |offset|, N + |offset|). **Gradient** `extractdiag(g, offset)`.
-    **Source** MXNet `linalg.makediag`.
-    """
-    return apply(MakeDiag(int(offset)), A, **how)
-
-
-def _triangle_indices(xp: Any, order: int, offset: int, lower: bool) -> tuple[Array, Array]:
-    """Rows and columns of a triangle in MXNet's order: rows of a lower one, columns of an upper one, one after the other.
-
-    A negative `offset` means the triangle below that diagonal and a positive one that above; `lower` decides only for 0.
-    """
-    longer, shorter = xp.tril_indices(order, -abs(offset))
-    return (longer, shorter) if offset < 0 or (offset == 0 and lower) else (shorter, longer)
-
-
-@register("_linalg_extracttrian", "linalg_extracttrian")
-@dataclass(frozen=True, slots=True)
-class ExtractTrian(Op):
-    inputs: ClassVar = ("A",)
-    saves_inputs = saves_outputs = False
-
-    offset: int = 0
-    lower: bool = True
-
-    def infer(self, A: Spec) -> Spec:
-        length = _length_at(self, A, self.offset)
-        return A.with_shape((*A.shape[:-2], length * (length + 1) // 2))
-
-    def kernel(self, xp: Any, A: Array) -> Array:
-        rows, columns = _triangle_indices(xp, A.shape[-1], self.offset, self.lower)
-        return xp.ascontiguousarray(A[..., rows, columns])
-
-    def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
-        return (linalg_maketrian(g, self.offset, self.lower),)
-
-
-def linalg_extracttrian(A: T, offset: int = 0, lower: bool = True, **how: Unpack[How]) -> T:
-    """A triangle of each matrix of a stack, packed into a vector: rows of the lower one, or columns of the upper one.
-
-    **Shapes** A (..., N, N), result (..., K (K + 1) / 2) with K = N - |offset|. **Args** `offset`: the triangle's diagonal; below
-    the main one if negative, above if positive; `lower`: which of the two for offset 0. **Gradient** `maketrian(g)`.
-    **Source** MXNet `linalg.extracttrian`.
-    """
-    return apply(ExtractTrian(int(offset), bool(lower)), A, **how)
-
-
-@register("_linalg_maketrian", "linalg_maketrian")
-@dataclass(frozen=True, slots=True)
-class MakeTrian(Op):
-    inputs: ClassVar = ("A",)
-    saves_inputs = saves_outputs = False
-
-    offset: int = 0
-    lower: bool = True
-
-    def _order(self, packed: int) -> int:
-        return (math.isqrt(8 * packed + 1) - 1) // 2 + abs(self.offset)
-
-    def infer(self, A: Spec) -> Spec:
-        _require_vectors(self, A)
-        packed, order = A.shape[-1], self._order(A.shape[-1])
-        side = order - abs(self.offset)
-        if side * (side + 1) // 2 != packed:
-            raise ShapeError(
-                f"{self.name}: A has shape {A.shape}, wants a last axis of K (K + 1) / 2 elements, such as {side * (side + 1) // 2}"
-            )
-        return A.with_shape((*A.shape[:-1], order, order))
-
-    def kernel(self, xp: Any, A: Array) -> Array:
-        order = self._order(A.shape[-1])
-        result = xp.zeros((*A.shape[:-1], order, order), A.dtype)
-        rows, columns = _triangle_indices(xp, order, self.offset, self.lower)
-        result[..., rows, columns] = A
-        return result
-
-    def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
-        return (linalg_extracttrian(g, self.offset, self.lower),)
-
-
-def linalg_maketrian(A: T, offset: int = 0, lower: bool = True, **how: Unpack[How]) -> T:
-    """Square matrices with a given triangle, zero elsewhere: the inverse of extracttrian.
-
-    **Shapes** A (..., K (K + 1) / 2), result (..., N, N) with N = K + |offset|. **Gradient** `extracttrian(g)`.
-    **Source** MXNet `linalg.maketrian`.
-    """
-    return apply(MakeTrian(int(offset), bool(lower)), A, **how)
-
-
-def only_triangle(x: Any, lower: bool = True) -> Any:
-    """A stack of matrices with one triangle kept and zeros in the other; a tensor."""
-    return linalg_maketrian(linalg_extracttrian(x, lower=lower), lower=lower)
-
-
 # ---- Khatri-Rao
 
 
 @register("khatri_rao")
-@dataclass(frozen=True, slots=True)
 class KhatriRao(Op):
     inputs: ClassVar = ("args*",)
     saves_outputs = False
@@ -675,7 +479,4 @@ def khatri_rao(*args: T, **how: Unpack[How]) -> T:
     return apply(KhatriRao(), *args, **how)
 
 
-__all__ = [
-    "batch_dot", "dot", "khatri_rao", "linalg_extractdiag", "linalg_extracttrian", "linalg_gemm", "linalg_gemm2", "linalg_makediag",
-    "linalg_maketrian", "linalg_syrk", "linalg_trmm",
-]  # fmt: skip
+__all__ = ["batch_dot", "dot", "khatri_rao", "linalg_gemm", "linalg_gemm2", "linalg_syrk", "linalg_trmm"]

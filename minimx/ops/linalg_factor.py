@@ -9,7 +9,6 @@ they can be differentiated again. Source of the formulas: Giles, "Collected matr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,17 +16,8 @@ import numpy as np
 from ..base import MXNetError, ShapeError
 from ..op import Array, How, Kind, Op, Spec, T, apply, register
 from .binary import broadcast_div, broadcast_mul, broadcast_sub
-from .linalg import (
-    linalg_extractdiag,
-    linalg_gemm2,
-    linalg_makediag,
-    only_triangle,
-    require_matrices,
-    require_square,
-    swapped,
-    transposed,
-    widened,
-)
+from .linalg import linalg_gemm2, swapped, transposed, widened
+from .linalg_packing import linalg_extractdiag, linalg_makediag, only_triangle, require_matrices, require_square
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -68,7 +58,6 @@ def mirrored(x: Any) -> Any:
 
 
 @register("_linalg_potrf", "linalg_potrf")
-@dataclass(frozen=True, slots=True)
 class Potrf(Op):
     inputs: ClassVar = ("A",)
     saves_inputs = False
@@ -97,7 +86,6 @@ def linalg_potrf(A: T, **how: Unpack[How]) -> T:
 
 
 @register("_linalg_potri", "linalg_potri")
-@dataclass(frozen=True, slots=True)
 class Potri(Op):
     inputs: ClassVar = ("A",)
 
@@ -132,7 +120,6 @@ def linalg_potri(A: T, **how: Unpack[How]) -> T:
 
 
 @register("_linalg_sumlogdiag", "linalg_sumlogdiag")
-@dataclass(frozen=True, slots=True)
 class SumLogDiag(Op):
     inputs: ClassVar = ("A",)
     saves_outputs = False
@@ -168,7 +155,6 @@ def linalg_sumlogdiag(A: T, **how: Unpack[How]) -> T:
 
 
 @register("_linalg_trsm", "linalg_trsm")
-@dataclass(frozen=True, slots=True)
 class Trsm(Op):
     kind = Kind.GEMM
     inputs: ClassVar = ("A", "B")
@@ -232,7 +218,6 @@ def linalg_trsm(
 
 
 @register("_linalg_gelqf", "linalg_gelqf")
-@dataclass(frozen=True, slots=True)
 class Gelqf(Op):
     inputs: ClassVar = ("A",)
     saves_inputs = False
@@ -279,7 +264,6 @@ def linalg_gelqf(A: T, **how: Unpack[How]) -> list[T]:
 
 
 @register("_linalg_syevd", "linalg_syevd")
-@dataclass(frozen=True, slots=True)
 class Syevd(Op):
     inputs: ClassVar = ("A",)
     saves_inputs = False
@@ -327,7 +311,6 @@ def linalg_syevd(A: T, **how: Unpack[How]) -> list[T]:
 
 
 @register("_linalg_inverse", "linalg_inverse")
-@dataclass(frozen=True, slots=True)
 class Inverse(Op):
     inputs: ClassVar = ("A",)
     saves_inputs = False
@@ -362,7 +345,6 @@ def _inverse_transposed(A: Any, determinant: Any) -> Any:
 
 
 @register("_linalg_det", "linalg_det")
-@dataclass(frozen=True, slots=True)
 class Det(Op):
     inputs: ClassVar = ("A",)
 
@@ -392,7 +374,6 @@ def linalg_det(A: T, **how: Unpack[How]) -> T:
 
 
 @register("_linalg_slogdet", "linalg_slogdet")
-@dataclass(frozen=True, slots=True)
 class SLogDet(Op):
     inputs: ClassVar = ("A",)
 

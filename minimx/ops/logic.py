@@ -8,7 +8,6 @@ when its operands change a little. Built on the forms of forms.py. Book: chapter
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -44,17 +43,14 @@ class Equal(Truth):
 
 
 @register("_equal", "_Equal")
-@dataclass(frozen=True, slots=True)
 class ElementwiseEqual(Equal, Elementwise): ...
 
 
 @register("broadcast_equal")
-@dataclass(frozen=True, slots=True)
 class BroadcastEqual(Equal, Broadcast): ...
 
 
 @register("_equal_scalar", "_EqualScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarEqual(Equal, Scalar): ...
 
 
@@ -64,17 +60,14 @@ class NotEqual(Truth):
 
 
 @register("_not_equal", "_Not_Equal")
-@dataclass(frozen=True, slots=True)
 class ElementwiseNotEqual(NotEqual, Elementwise): ...
 
 
 @register("broadcast_not_equal")
-@dataclass(frozen=True, slots=True)
 class BroadcastNotEqual(NotEqual, Broadcast): ...
 
 
 @register("_not_equal_scalar", "_NotEqualScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarNotEqual(NotEqual, Scalar): ...
 
 
@@ -84,17 +77,14 @@ class Greater(Truth):
 
 
 @register("_greater", "_Greater")
-@dataclass(frozen=True, slots=True)
 class ElementwiseGreater(Greater, Elementwise): ...
 
 
 @register("broadcast_greater")
-@dataclass(frozen=True, slots=True)
 class BroadcastGreater(Greater, Broadcast): ...
 
 
 @register("_greater_scalar", "_GreaterScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarGreater(Greater, Scalar): ...
 
 
@@ -104,17 +94,14 @@ class GreaterEqual(Truth):
 
 
 @register("_greater_equal", "_Greater_Equal")
-@dataclass(frozen=True, slots=True)
 class ElementwiseGreaterEqual(GreaterEqual, Elementwise): ...
 
 
 @register("broadcast_greater_equal")
-@dataclass(frozen=True, slots=True)
 class BroadcastGreaterEqual(GreaterEqual, Broadcast): ...
 
 
 @register("_greater_equal_scalar", "_GreaterEqualScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarGreaterEqual(GreaterEqual, Scalar): ...
 
 
@@ -124,17 +111,14 @@ class Lesser(Truth):
 
 
 @register("_lesser", "_Lesser")
-@dataclass(frozen=True, slots=True)
 class ElementwiseLesser(Lesser, Elementwise): ...
 
 
 @register("broadcast_lesser")
-@dataclass(frozen=True, slots=True)
 class BroadcastLesser(Lesser, Broadcast): ...
 
 
 @register("_lesser_scalar", "_LesserScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarLesser(Lesser, Scalar): ...
 
 
@@ -144,17 +128,14 @@ class LesserEqual(Truth):
 
 
 @register("_lesser_equal", "_Lesser_Equal")
-@dataclass(frozen=True, slots=True)
 class ElementwiseLesserEqual(LesserEqual, Elementwise): ...
 
 
 @register("broadcast_lesser_equal")
-@dataclass(frozen=True, slots=True)
 class BroadcastLesserEqual(LesserEqual, Broadcast): ...
 
 
 @register("_lesser_equal_scalar", "_LesserEqualScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarLesserEqual(LesserEqual, Scalar): ...
 
 
@@ -164,17 +145,14 @@ class LogicalAnd(Truth):
 
 
 @register("_logical_and", "_Logical_And")
-@dataclass(frozen=True, slots=True)
 class ElementwiseLogicalAnd(LogicalAnd, Elementwise): ...
 
 
 @register("broadcast_logical_and")
-@dataclass(frozen=True, slots=True)
 class BroadcastLogicalAnd(LogicalAnd, Broadcast): ...
 
 
 @register("_logical_and_scalar", "_LogicalAndScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarLogicalAnd(LogicalAnd, Scalar): ...
 
 
@@ -184,17 +162,14 @@ class LogicalOr(Truth):
 
 
 @register("_logical_or", "_Logical_Or")
-@dataclass(frozen=True, slots=True)
 class ElementwiseLogicalOr(LogicalOr, Elementwise): ...
 
 
 @register("broadcast_logical_or")
-@dataclass(frozen=True, slots=True)
 class BroadcastLogicalOr(LogicalOr, Broadcast): ...
 
 
 @register("_logical_or_scalar", "_LogicalOrScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarLogicalOr(LogicalOr, Scalar): ...
 
 
@@ -204,17 +179,14 @@ class LogicalXor(Truth):
 
 
 @register("_logical_xor", "_Logical_Xor")
-@dataclass(frozen=True, slots=True)
 class ElementwiseLogicalXor(LogicalXor, Elementwise): ...
 
 
 @register("broadcast_logical_xor")
-@dataclass(frozen=True, slots=True)
 class BroadcastLogicalXor(LogicalXor, Broadcast): ...
 
 
 @register("_logical_xor_scalar", "_LogicalXorScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarLogicalXor(LogicalXor, Scalar): ...
 
 
@@ -390,7 +362,6 @@ def logical_xor(lhs: T | float, rhs: T | float, **how: Unpack[How]) -> T:
 
 
 @register("logical_not")
-@dataclass(frozen=True, slots=True)
 class LogicalNot(Unary):
     accepts = ANY
     saves_inputs = False
@@ -440,7 +411,6 @@ def isinf(data: T) -> T:
 
 
 @register("where")
-@dataclass(frozen=True, slots=True)
 class Where(Op):
     # Not of kind ELEMENTWISE: a condition of one axis is aligned with the *first* axis of x, unlike broadcasting.
     inputs = ("condition", "x", "y")

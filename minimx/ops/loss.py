@@ -8,14 +8,14 @@ above: a backward pass starts here. Older programs, which bind symbols rather th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import MXNetError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, filled, register, same_dtype
+from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, filled, register, same_dtype
 from .binary import broadcast_div, broadcast_mul
+from .checks import accurate, require_choice, require_float
 from .indexing import one_hot
-from .nn import accurate, require_choice, require_float, softmax, softmax_of
+from .softmax import softmax, softmax_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -26,7 +26,7 @@ NORMALIZATIONS = ("null", "batch", "valid")
 # ---- softmax with cross entropy
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class SoftmaxLoss(Op):
     """The attributes that SoftmaxOutput and its gradient share, and how they see the data."""
 
@@ -55,7 +55,6 @@ class SoftmaxLoss(Op):
 
 
 @register("SoftmaxOutput", "Softmax")
-@dataclass(frozen=True, slots=True)
 class SoftmaxOutputLayer(SoftmaxLoss):
     inputs: ClassVar = ("data", "label")
     is_loss = True
@@ -101,7 +100,6 @@ class SoftmaxOutputLayer(SoftmaxLoss):
 
 
 @register("_backward_SoftmaxOutput")
-@dataclass(frozen=True, slots=True)
 class SoftmaxOutputGradient(SoftmaxLoss):
     """Probabilities minus the true ones, scaled; 0 for ignored labels."""
 
@@ -184,7 +182,6 @@ Softmax = SoftmaxOutput
 
 
 @register("softmax_cross_entropy")
-@dataclass(frozen=True, slots=True)
 class SoftmaxCrossEntropy(Op):
     inputs: ClassVar = ("data", "label")
     saves_outputs = False
@@ -223,7 +220,7 @@ def softmax_cross_entropy(data: T, label: T, **how: Unpack[How]) -> T:
 # ---- regression
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class RegressionOutput(Op):
     """A prediction whose gradient is that of a distance from the label, averaged over the numbers of an example."""
 
@@ -261,20 +258,17 @@ class RegressionOutput(Op):
 
 
 @register("LinearRegressionOutput", "_sparse_LinearRegressionOutput")
-@dataclass(frozen=True, slots=True)
 class LinearRegressionLayer(RegressionOutput):
     pass
 
 
 @register("MAERegressionOutput", "_sparse_MAERegressionOutput")
-@dataclass(frozen=True, slots=True)
 class MAERegressionLayer(RegressionOutput):
     def slope(self, difference: Any) -> Any:
         return difference.sign()
 
 
 @register("LogisticRegressionOutput", "_sparse_LogisticRegressionOutput")
-@dataclass(frozen=True, slots=True)
 class LogisticRegressionLayer(RegressionOutput):
     def kernel(self, xp: Any, data: Array, label: Array) -> Array:
         result = xp.exp(xp.negative(data))
@@ -310,7 +304,7 @@ def LogisticRegressionOutput(data: T, label: T | None = None, grad_scale: float 
 # ---- support vector machine
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class SVMLoss(Op):
     """The attributes that SVMOutput and its gradient share."""
 
@@ -320,7 +314,6 @@ class SVMLoss(Op):
 
 
 @register("SVMOutput")
-@dataclass(frozen=True, slots=True)
 class SVMOutputLayer(SVMLoss):
     inputs: ClassVar = ("data", "label")
     is_loss = True
@@ -343,7 +336,6 @@ class SVMOutputLayer(SVMLoss):
 
 
 @register("_backward_SVMOutput")
-@dataclass(frozen=True, slots=True)
 class SVMOutputGradient(SVMLoss):
     """Gradient of the hinge of each class's score, or of its square."""
 
@@ -383,7 +375,6 @@ def SVMOutput(
 
 
 @register("MakeLoss")
-@dataclass(frozen=True, slots=True)
 class MakeLossLayer(Op):
     is_loss = True
     saves_outputs = False

@@ -1,20 +1,18 @@
-"""The layers of a network that have no subject of their own: fully connected, softmax and its kin, leaky rectifiers, dropout.
+"""The layers of a network that have no subject of their own: fully connected, leaky rectifiers, dropout.
 
-Normalisations are in norm.py, the output layers that start a backward pass in loss.py. A fully connected layer is one product of
-matrices and one addition, and its gradient is two products and a sum. Book: chapters 1 and 3.
+Softmax is in softmax.py, normalisations are in norm.py, the output layers that start a backward pass in loss.py. A fully
+connected layer is one product of matrices and one addition, and its gradient is two products and a sum. Book: chapters 1 and 3.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from ..base import ArgumentError, DTypeError, DTypeLike, MXNetError, ShapeError, as_dtype
-from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, filled, hidden, normalize_axis, register, same_dtype
+from ..base import ArgumentError, MXNetError, ShapeError
+from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, attributes, filled, hidden, normalize_axis, register, same_dtype
 from .binary import broadcast_mul
+from .checks import require_choice, require_float, require_input, require_shape
 from .linalg import dot, product_of
 from .special import erf, erf_of
 
@@ -22,48 +20,10 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-# ---- helpers that layers share
-
-
-def require_float(op: Op, spec: Spec, what: str = "data") -> None:
-    """Raise DTypeError unless `spec` is floating."""
-    if spec.dtype.kind != "f":
-        raise DTypeError(f"{op.name}: {what} is {spec.dtype.name}, wants a floating dtype; convert it with astype('float32')")
-
-
-def require_input(op: Op, what: str, spec: Spec | None, wanted: bool, advice: str) -> None:
-    """Raise ArgumentError unless the optional input `what` is there exactly when it is `wanted`."""
-    if (spec is not None) != wanted:
-        raise ArgumentError(f"{op.name}: {what} is {'missing' if wanted else 'given but not used'}; {advice}")
-
-
-def require_shape(op: Op, what: str, spec: Spec, shape: Shape, reason: str) -> None:
-    """Raise ShapeError unless `spec` has `shape`, which follows from `reason`."""
-    if spec.shape != shape:
-        raise ShapeError(f"{op.name}: {what} has shape {spec.shape}, {reason} needs {shape}")
-
-
-def require_choice(op: Op, what: str, value: str, *choices: str) -> None:
-    """Raise ArgumentError unless the attribute `what` is one of `choices`."""
-    if value not in choices:
-        raise ArgumentError(f"{op.name}: {what}={value!r} is not known; choose one of {', '.join(choices)}")
-
-
-def accurate(xp: Any, array: Array) -> Array:
-    """`array` in a dtype to sum in: float16 becomes float32."""
-    return array.astype(xp.float32) if array.dtype == xp.float16 else array
-
-
-def along_axis(shape: Shape, axis: int) -> Shape:
-    """The shape in which a vector lies along `axis` of an array of `shape`, to be combined with it by broadcasting."""
-    return tuple(length if position == axis else 1 for position, length in enumerate(shape))
-
-
 # ---- fully connected
 
 
 @register("FullyConnected", "_sparse_FullyConnected")
-@dataclass(frozen=True, slots=True)
 class FullyConnectedLayer(Op):
     kind = Kind.GEMM
     inputs: ClassVar = ("data", "weight", "bias?")
@@ -147,216 +107,6 @@ def FullyConnected(
 fully_connected = FullyConnected
 
 
-# ---- softmax and its kin
-
-
-def softmax_of(xp: Any, data: Array, axis: int, out: Array | None = None) -> Array:
-    """Exponentials of floating `data`, divided by their sum along `axis`; the largest is subtracted first, so that none
-    overflows."""
-    if not data.size:
-        return xp.empty_like(data) if out is None else out
-    exponentials = xp.subtract(data, data.max(axis, keepdims=True), out=out)
-    xp.exp(exponentials, out=exponentials)
-    exponentials /= exponentials.sum(axis, keepdims=True)
-    return exponentials
-
-
-@dataclass(frozen=True, slots=True)
-class Normalizer(Op):
-    """What softmax, softmin and log_softmax have in common: attributes, the rule of shapes, preparation of the data."""
-
-    takes_out = True
-    saves_inputs = False
-
-    axis: int = -1
-    temperature: float | None = None
-    dtype: np.dtype[Any] | None = None
-    use_length: bool = False
-
-    def infer(self, data: Spec, length: Spec | None = None) -> Spec:
-        require_float(self, data)
-        axis = normalize_axis(self, self.axis, data.ndim)
-        if self.dtype is not None and self.dtype.kind != "f":
-            raise ArgumentError(f"{self.name}: dtype={self.dtype.name} is not a floating dtype")
-        require_input(self, "length", length, self.use_length, "pass the lengths together with use_length=True")
-        if length is not None:
-            if length.dtype.kind not in "iu":
-                raise DTypeError(f"{self.name}: length is {length.dtype.name}, wants integers; convert it with astype('int32')")
-            require_shape(self, "length", length, data.shape[:axis] + data.shape[axis + 1 :], f"axis {axis} of data {data.shape}")
-        return data if self.dtype is None else data.with_dtype(self.dtype)
-
-    def prepare(self, xp: Any, data: Array) -> Array:
-        """`data` in the dtype to compute in, divided by the temperature; `data` itself where nothing is to be done."""
-        wanted = np.result_type(data.dtype, np.float32 if self.dtype is None else self.dtype, np.float32)
-        logits = data.astype(wanted, copy=False)
-        return logits if self.temperature in (None, 1.0) else logits / wanted.type(self.temperature)
-
-    def finish(self, xp: Any, result: Array, data: Array, out: Array | None) -> Array:
-        """`result` in the dtype that was promised, and where."""
-        if out is not None and result is not out:
-            out[...] = result
-            return out
-        return result.astype(data.dtype if self.dtype is None else self.dtype, copy=False)
-
-    def target(self, logits: Array, data: Array, out: Array | None) -> Array | None:
-        """`out` where the result can be computed in it: it has the dtype of `logits`."""
-        return out if out is not None and out.dtype == logits.dtype else None
-
-    def returned(self, gradient: Any, data: Any, length: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Gradients of the inputs from that of the logits: undo temperature and dtype."""
-        if self.temperature not in (None, 1.0):
-            gradient = gradient / self.temperature
-        if self.dtype is not None and self.dtype != data.dtype:
-            gradient = gradient.astype(data.dtype)
-        return (gradient, *(None for _ in length))
-
-
-def softmax_vjp(g: Any, y: Any, axis: int) -> Any:
-    """Gradient of a softmax from its result: each y_i times how far g_i is above the mean of g that y weighs."""
-    weighed = g * y
-    return weighed - broadcast_mul(y, weighed.sum(axis=axis, keepdims=True))
-
-
-@register("softmax")
-@dataclass(frozen=True, slots=True)
-class Softmax(Normalizer):
-    inputs: ClassVar = ("data", "length?")
-
-    def wants(self, name: str) -> bool:
-        return name == "length" and self.use_length
-
-    def fill(self, data: Spec | None, *length: Spec | None) -> tuple[Spec | None, ...]:
-        if data is None or not length:
-            return (data, *length)
-        axis = normalize_axis(self, self.axis, data.ndim)
-        return data, filled(length[0], data.shape[:axis] + data.shape[axis + 1 :], data.with_dtype("int32"))
-
-    def kernel(self, xp: Any, data: Array, length: Array | None = None, out: Array | None = None) -> Array:
-        logits = self.prepare(xp, data)
-        if length is None:
-            return self.finish(xp, softmax_of(xp, logits, self.axis, self.target(logits, data, out)), data, out)
-        axis = self.axis % data.ndim
-        positions = xp.arange(data.shape[axis]).reshape(along_axis(data.shape, axis))
-        inside = positions < xp.expand_dims(length, axis)
-        result = softmax_of(xp, xp.where(inside, logits, -xp.inf).astype(logits.dtype, copy=False), self.axis)
-        return self.finish(xp, xp.where(inside, result, result.dtype.type(0)), data, out)
-
-    def vjp(self, g: Any, y: Any, data: Any, *length: Any) -> tuple[Any, ...]:
-        return self.returned(softmax_vjp(g, y, self.axis), data, length)
-
-
-def softmax(
-    data: T,
-    length: T | None = None,
-    axis: int = -1,
-    temperature: float | None = None,
-    dtype: DTypeLike = None,
-    use_length: bool | None = False,
-    **how: Unpack[How],
-) -> T:
-    """Exponentials along `axis`, scaled to sum to 1: `y_i = exp(data_i / temperature) / sum_j exp(data_j / temperature)`.
-
-    **Shapes** data and result (...), length: the shape of data without `axis`. **Args** `use_length`: only the first `length`
-    elements along the axis take part, the others give 0; `dtype`: of the result. **Gradient** `y (g - sum(g y))`. **Source**
-    MXNet `softmax`.
-    """
-    op = Softmax(int(axis), *_scaling(temperature, dtype), bool(use_length))
-    return apply(op, data, *(() if length is None and not op.use_length else (length,)), **how)
-
-
-def _scaling(temperature: float | None, dtype: DTypeLike) -> tuple[float | None, np.dtype[Any] | None]:
-    return None if temperature is None else float(temperature), None if dtype is None else as_dtype(dtype)
-
-
-@register("softmin")
-@dataclass(frozen=True, slots=True)
-class Softmin(Normalizer):
-    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
-        logits = xp.negative(self.prepare(xp, data))
-        return self.finish(xp, softmax_of(xp, logits, self.axis, logits), data, out)
-
-    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
-        return self.returned(-softmax_vjp(g, y, self.axis), data, ())
-
-
-def softmin(
-    data: T,
-    axis: int = -1,
-    temperature: float | None = None,
-    dtype: DTypeLike = None,
-    use_length: bool | None = False,
-    **how: Unpack[How],
-) -> T:
-    """Softmax of the negated data: `y_i = exp(-data_i / temperature) / sum_j exp(-data_j / temperature)`.
-
-    **Shapes** data and result (...). **Gradient** `-y (g - sum(g y))`. **Source** MXNet `softmin`.
-    """
-    return apply(Softmin(int(axis), *_scaling(temperature, dtype), bool(use_length)), data, **how)
-
-
-@register("log_softmax")
-@dataclass(frozen=True, slots=True)
-class LogSoftmax(Normalizer):
-    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
-        logits = self.prepare(xp, data)
-        if not data.size:
-            return self.finish(xp, xp.empty_like(logits), data, out)
-        shifted = xp.subtract(logits, logits.max(self.axis, keepdims=True), out=self.target(logits, data, out))
-        shifted -= xp.log(xp.exp(shifted).sum(self.axis, keepdims=True))
-        return self.finish(xp, shifted, data, out)
-
-    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
-        gradient = g - broadcast_mul(y.exp(), g.sum(axis=self.axis, keepdims=True))
-        return self.returned(gradient, data, ())
-
-
-def log_softmax(
-    data: T,
-    axis: int = -1,
-    temperature: float | None = None,
-    dtype: DTypeLike = None,
-    use_length: bool | None = False,
-    **how: Unpack[How],
-) -> T:
-    """Logarithm of the softmax along `axis`: `y_i = data_i - log sum_j exp(data_j)`, with data divided by `temperature` first.
-
-    **Shapes** data and result (...). **Gradient** `g - exp(y) sum(g)`. **Source** MXNet `log_softmax`.
-    """
-    return apply(LogSoftmax(int(axis), *_scaling(temperature, dtype), bool(use_length)), data, **how)
-
-
-@register("SoftmaxActivation")
-@dataclass(frozen=True, slots=True)
-class SoftmaxActivationLayer(Op):
-    saves_inputs = False
-
-    mode: str = "instance"
-
-    def infer(self, data: Spec) -> Spec:
-        require_choice(self, "mode", self.mode, "instance", "channel")
-        require_float(self, data)
-        if data.ndim < 2:
-            raise ShapeError(f"SoftmaxActivation: data has shape {data.shape}, wants at least 2 dimensions")
-        return data
-
-    def kernel(self, xp: Any, data: Array) -> Array:
-        rows = data if self.mode == "channel" else data.reshape(len(data), math.prod(data.shape[1:]))
-        return softmax_of(xp, accurate(xp, rows), 1).astype(data.dtype, copy=False).reshape(data.shape)
-
-    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
-        if self.mode == "channel" or len(y.shape) == 2:
-            return (softmax_vjp(g, y, 1),)
-        return (softmax_vjp(g.flatten(), y.flatten(), 1).reshape(data.shape),)
-
-
-def SoftmaxActivation(data: T, mode: str = "instance", **how: Unpack[How]) -> T:
-    """Softmax over all but the first axis (`mode` "instance") or over axis 1 ("channel").
-
-    **Shapes** data and result (N, C, ...). **Gradient** `y (g - sum(g y))`. **Source** MXNet `SoftmaxActivation`.
-    """
-    return apply(SoftmaxActivationLayer(mode), data, **how)
-
-
 # ---- leaky rectifiers
 
 SELU_ALPHA = 1.6732632423543772
@@ -364,16 +114,15 @@ SELU_SCALE = 1.0507009873554805
 RECTIFIERS = ("leaky", "elu", "selu", "gelu", "prelu", "rrelu")
 
 
+@attributes
 class LeakyRectifier(Op):
     """MXNet's LeakyReLU is six functions under one name. Four are elementwise; prelu learns its slope and rrelu draws it, so that
     they are classes of their own, chosen when the attributes are known."""
 
-    __slots__ = ()
-
-    act_type: str
-    slope: float
-    lower_bound: float
-    upper_bound: float
+    act_type: str = "leaky"
+    slope: float = 0.25
+    lower_bound: float = 0.125
+    upper_bound: float = 0.334
 
     @classmethod
     def choose(cls, act_type: str, slope: float, lower_bound: float, upper_bound: float) -> Op:
@@ -389,14 +138,8 @@ class LeakyRectifier(Op):
 
 
 @register("LeakyReLU")
-@dataclass(frozen=True, slots=True)
 class LeakyReLULayer(LeakyRectifier):
     kind = Kind.ELEMENTWISE
-
-    act_type: str = "leaky"
-    slope: float = 0.25
-    lower_bound: float = 0.125
-    upper_bound: float = 0.334
 
     def infer(self, data: Spec) -> Spec:
         require_choice(self, "act_type", self.act_type, *RECTIFIERS)
@@ -435,16 +178,11 @@ class LeakyReLULayer(LeakyRectifier):
         return (g * (positive * scale + (1.0 - positive) * (y + scale * slope)),)
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class PReLU(LeakyRectifier):
     name = "LeakyReLU"
     inputs: ClassVar = ("data", "gamma")
     saves_outputs = False
-
-    act_type: str = "leaky"
-    slope: float = 0.25
-    lower_bound: float = 0.125
-    upper_bound: float = 0.334
 
     def _channels(self, shape: Shape) -> int:
         return shape[1] if len(shape) > 1 else shape[0]
@@ -480,18 +218,14 @@ class PReLU(LeakyRectifier):
         return g * (data > 0) + broadcast_mul(left, gamma.reshape(shape)), to_gamma.reshape(gamma.shape)
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class RReLU(LeakyRectifier):
     name = "LeakyReLU"
     needs_key = True
     needs_training = True
     saves_outputs = True
 
-    act_type: str = "leaky"
-    slope: float = 0.25
-    lower_bound: float = 0.125
-    upper_bound: float = 0.334
-    training: bool = hidden(False)
+    training: bool = hidden(default=False)
 
     @property
     def num_outputs(self) -> int:
@@ -551,7 +285,6 @@ def LeakyReLU(
 
 
 @register("Dropout")
-@dataclass(frozen=True, slots=True)
 class DropoutLayer(Op):
     needs_key = True
     needs_training = True
@@ -561,7 +294,7 @@ class DropoutLayer(Op):
     mode: str = "training"
     axes: tuple[int, ...] = ()
     cudnn_off: bool | None = False
-    training: bool = hidden(False)
+    training: bool = hidden(default=False)
 
     @property
     def active(self) -> bool:
@@ -626,6 +359,4 @@ def Dropout(
     return apply(DropoutLayer(float(p), mode, shared, cudnn_off), data, **how)
 
 
-__all__ = [
-    "Dropout", "FullyConnected", "LeakyReLU", "SoftmaxActivation", "fully_connected", "log_softmax", "softmax", "softmin",
-]  # fmt: skip
+__all__ = ["Dropout", "FullyConnected", "LeakyReLU", "fully_connected"]

@@ -9,13 +9,12 @@ chapter 3.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
 from ..op import Array, How, Op, Shape, Spec, T, apply, filled, normalize_axis, register, same_dtype
 from .binary import broadcast_div, broadcast_mul, broadcast_sub
-from .nn import accurate, along_axis, require_choice, require_float, require_shape
+from .checks import accurate, along_axis, require_choice, require_float, require_shape
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -51,12 +50,13 @@ def standardized_vjp(to_result: Any, to_mean: Any, to_deviation: Any, result: An
     return total
 
 
-@dataclass(frozen=True, slots=True)
 class StandardizingLayer(Op):
     """What LayerNorm, InstanceNorm and GroupNorm share: the data seen as an array in which groups lie along `axis` and gamma and
     beta, in `shape`, broadcast."""
 
     inputs: ClassVar = ("data", "gamma", "beta")
+
+    eps: float
 
     @property
     def num_outputs(self) -> int:
@@ -94,7 +94,7 @@ class StandardizingLayer(Op):
 
     def kernel(self, xp: Any, data: Array, gamma: Array, beta: Array) -> tuple[Array, ...]:
         seen, axis, spread = self.layout(data.shape)
-        result, mean, deviation = standardized(xp, accurate(xp, data).reshape(seen), axis, self.eps)  # type: ignore[attr-defined]
+        result, mean, deviation = standardized(xp, accurate(xp, data).reshape(seen), axis, self.eps)
         result *= gamma.reshape(spread)
         result += beta.reshape(spread)
         statistics = self.statistics(data.shape)
@@ -122,7 +122,6 @@ class StandardizingLayer(Op):
 
 
 @register("LayerNorm")
-@dataclass(frozen=True, slots=True)
 class LayerNormLayer(StandardizingLayer):
     axis: int = -1
     eps: float = 1e-5
@@ -162,8 +161,6 @@ def LayerNorm(
 class ChannelGroups(StandardizingLayer):
     """Groups of whole channels: data (N, C, ...) is seen as (N, groups, all elements of a group)."""
 
-    __slots__ = ()
-
     def groups(self, shape: Shape) -> int:
         raise NotImplementedError
 
@@ -184,7 +181,6 @@ class ChannelGroups(StandardizingLayer):
 
 
 @register("InstanceNorm")
-@dataclass(frozen=True, slots=True)
 class InstanceNormLayer(ChannelGroups):
     eps: float = 1e-3
 
@@ -202,7 +198,6 @@ def InstanceNorm(data: T, gamma: T | None = None, beta: T | None = None, eps: fl
 
 
 @register("GroupNorm")
-@dataclass(frozen=True, slots=True)
 class GroupNormLayer(ChannelGroups):
     num_groups: int = 1
     eps: float = 1e-5
@@ -236,7 +231,6 @@ def GroupNorm(
 
 
 @register("L2Normalization")
-@dataclass(frozen=True, slots=True)
 class L2NormalizationLayer(Op):
     saves_inputs = False
 

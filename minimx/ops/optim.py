@@ -5,24 +5,24 @@ changes the states in place. A step is several passes over arrays that may be la
 `updated` hands out slices that stay in cache while `step`, the formula of the optimizer, goes over them. Operators whose name
 begins with `mp_` (mixed precision) keep a float32 copy of a float16 weight and make the step in float32.
 
-The adaptive methods are in optim_adaptive.py, updates of many weights at once in optim_multi.py. None has a gradient.
+Adam is in optim_adam.py, other adaptive methods in optim_adaptive.py, updates of many weights at once in optim_multi.py. None has a
+gradient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..base import DTypeError, ShapeError
-from ..op import Array, How, Op, Spec, T, apply, register
+from ..base import ArgumentError, DTypeError, ShapeError
+from ..op import Array, How, Op, Spec, T, apply, attributes, register
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-TILE = 1 << 14  # elements: the five or so arrays of a step fit a core's cache together
+TILE = 1 << 16  # elements: the five or so arrays of a step fit a core's cache together
 
 
 def tiles(xp: Any, arrays: Sequence[Array]) -> Iterator[list[Array]]:
@@ -50,20 +50,21 @@ def updated(
     result = xp.empty_like(weight) if out is None else out
     for target, source, slope, *held in tiles(xp, (result, weight if master is None else master, grad, *states)):
         if source.dtype != xp.float16:
-            value = step(xp, source, slope.astype(source.dtype, copy=False), *held)
-            if master is not None:
-                source[...] = value
+            memory = target if master is None else source
+            value = step(xp, source, slope.astype(source.dtype, copy=False), *held, out=memory)
+            if value is not memory:
+                memory[...] = value
         else:
             # float16 has no room for squares of gradients: the step is made in float32 all the same, only the states lose digits.
             wide = [state.astype(xp.float32) for state in held]
-            value = step(xp, source.astype(xp.float32), slope.astype(xp.float32), *wide)
+            value = step(xp, source.astype(xp.float32), slope.astype(xp.float32), *wide, out=None)
             for state, changed in zip(held, wide):
                 state[...] = changed
-        target[...] = value
+        if value is not target:
+            target[...] = value
     return result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Update(Op):
     """What update operators have in common. A subclass gives `step`; inputs after `grad` are states, changed in place.
 
@@ -74,8 +75,8 @@ class Update(Op):
     saves_inputs = False
     saves_outputs = False
 
-    rescale_grad: float = 1.0
-    clip_gradient: float = -1.0
+    rescale_grad: float
+    clip_gradient: float
 
     @property
     def mixed(self) -> bool:
@@ -88,8 +89,8 @@ class Update(Op):
         master = states[-1] if self.mixed else None
         return updated(self.step, xp, weight, grad, states[:-1] if self.mixed else states, master, out)
 
-    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
-        """The new weight, a fresh array. Changes the states; weight and gradient are only read."""
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
+        """The new weight, in fresh memory or in `out`, which may be the weight's own. Changes the states, never the gradient."""
         raise NotImplementedError
 
     def limited(self, xp: Any, grad: Array) -> Array:
@@ -117,30 +118,42 @@ def checked_update(op: Op, names: Sequence[str], weight: Spec, grad: Spec, *stat
     return weight
 
 
+def blend(average: Array, value: Array, keep: float) -> None:
+    """A running average, in place: `average = keep average + (1 - keep) value`."""
+    average *= keep
+    average += value * (1 - keep)
+
+
+def require_count(op: Op, t: int) -> None:
+    """Raise ArgumentError unless `t`, the number of a step, is positive."""
+    if t < 1:
+        raise ArgumentError(f"{op.name}: t={t} is no number of a step; count steps from 1")
+
+
 # ---- stochastic gradient descent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@attributes
 class Descent(Update):
     """A step down the gradient, and weight decay."""
 
     lr: float
     wd: float = 0.0
+    rescale_grad: float = 1.0
+    clip_gradient: float = -1.0
     lazy_update: bool = True
 
-    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         move = self.limited(xp, grad) * self.lr
-        return xp.subtract(weight * (1 - self.lr * self.wd) if self.wd else weight, move, out=move)
+        return xp.subtract(weight * (1 - self.lr * self.wd) if self.wd else weight, move, out=out)
 
 
 @register("sgd_update", "_sparse_sgd_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SGDUpdate(Descent):
     inputs: ClassVar = ("weight", "grad")
 
 
 @register("mp_sgd_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MPSGDUpdate(Descent):
     inputs: ClassVar = ("weight", "grad", "weight32")
     mutates: ClassVar = (2,)
@@ -188,34 +201,34 @@ def mp_sgd_update(
 # ---- momentum
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@attributes
 class Momentum(Update):
     """A step along a decaying sum of steps."""
 
     lr: float
     momentum: float = 0.0
     wd: float = 0.0
+    rescale_grad: float = 1.0
+    clip_gradient: float = -1.0
     lazy_update: bool = True
 
-    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         (mom,) = states
         move = self.limited(xp, grad) * self.lr
         if self.wd:
             move += weight * (self.lr * self.wd)
         mom *= self.momentum
         mom -= move
-        return xp.add(weight, mom, out=move)
+        return xp.add(weight, mom, out=out)
 
 
 @register("sgd_mom_update", "_sparse_sgd_mom_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SGDMomUpdate(Momentum):
     inputs: ClassVar = ("weight", "grad", "mom")
     mutates: ClassVar = (2,)
 
 
 @register("mp_sgd_mom_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MPSGDMomUpdate(Momentum):
     inputs: ClassVar = ("weight", "grad", "mom", "weight32")
     mutates: ClassVar = (2, 3)
@@ -274,15 +287,17 @@ def mp_sgd_mom_update(
     return apply(op, weight, grad, mom, weight32, **how)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@attributes
 class Nesterov(Update):
     """A step with momentum as it would be felt one step ahead."""
 
     lr: float
     momentum: float = 0.0
     wd: float = 0.0
+    rescale_grad: float = 1.0
+    clip_gradient: float = -1.0
 
-    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         (mom,) = states
         move = self.limited(xp, grad) * self.lr
         if self.wd:
@@ -293,14 +308,12 @@ class Nesterov(Update):
 
 
 @register("nag_mom_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NAGMomUpdate(Nesterov):
     inputs: ClassVar = ("weight", "grad", "mom")
     mutates: ClassVar = (2,)
 
 
 @register("mp_nag_mom_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MPNAGMomUpdate(Nesterov):
     inputs: ClassVar = ("weight", "grad", "mom", "weight32")
     mutates: ClassVar = (2, 3)
@@ -362,14 +375,15 @@ def mp_nag_mom_update(
 
 
 @register("signsgd_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SignSGDUpdate(Update):
     inputs: ClassVar = ("weight", "grad")
 
     lr: float
     wd: float = 0.0
+    rescale_grad: float = 1.0
+    clip_gradient: float = -1.0
 
-    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         return weight * (1 - self.lr * self.wd) - xp.sign(grad) * self.lr
 
 
@@ -392,7 +406,6 @@ def signsgd_update(
 
 
 @register("signum_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SignumUpdate(Update):
     inputs: ClassVar = ("weight", "grad", "mom")
     mutates: ClassVar = (2,)
@@ -400,9 +413,11 @@ class SignumUpdate(Update):
     lr: float
     momentum: float = 0.0
     wd: float = 0.0
+    rescale_grad: float = 1.0
+    clip_gradient: float = -1.0
     wd_lh: float = 0.0
 
-    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         (mom,) = states
         mom *= self.momentum
         mom -= (self.limited(xp, grad) + weight * self.wd) * (1 - self.momentum)

@@ -6,243 +6,20 @@ is in optim.py: the operator returns the new weight and changes the states in pl
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Spec, T, apply, register
-from .optim import Update, checked_update, clipped, updated
+from ..base import ShapeError
+from ..op import Array, How, Spec, T, apply, attributes, register
+from .optim import Update, blend, checked_update, clipped, require_count
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-
-def blend(average: Array, value: Array, keep: float) -> None:
-    """A running average, in place: `average = keep average + (1 - keep) value`."""
-    average *= keep
-    average += value * (1 - keep)
-
-
-def require_count(op: Op, t: int) -> None:
-    """Raise ArgumentError unless `t`, the number of a step, is positive."""
-    if t < 1:
-        raise ArgumentError(f"{op.name}: t={t} is no number of a step; count steps from 1")
-
-
-# ---- Adam
-
-
-@register("adam_update", "_sparse_adam_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdamUpdate(Update):
-    inputs: ClassVar = ("weight", "grad", "mean", "var")
-    mutates: ClassVar = (2, 3)
-
-    lr: float
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-8
-    wd: float = 0.0
-    lazy_update: bool = True
-
-    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
-        mean, var = states
-        slope = grad * self.rescale_grad
-        if self.wd:
-            slope += weight * self.wd
-        slope = clipped(xp, slope, self.clip_gradient)
-        blend(mean, slope, self.beta1)
-        blend(var, xp.square(slope), self.beta2)
-        size = xp.sqrt(var)
-        size += self.epsilon
-        move = mean / size
-        move *= self.lr
-        return xp.subtract(weight, move, out=move)
-
-
-def adam_update(
-    weight: T,
-    grad: T,
-    mean: T,
-    var: T,
-    lr: float,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    epsilon: float = 1e-8,
-    wd: float = 0.0,
-    rescale_grad: float = 1.0,
-    clip_gradient: float = -1.0,
-    lazy_update: bool = True,
-    **how: Unpack[How],
-) -> T:
-    """A step of Adam: `g = clip(rescale_grad grad + wd w)`, `mean` and `var` running averages of g and g squared,
-    `w = w - lr mean / (sqrt(var) + epsilon)`.
-
-    The correction for the first steps is the caller's, in `lr`. **Shapes** weight, grad, mean and var (changed), result (...).
-    **Args** `beta1`, `beta2`: what the averages keep of themselves. **Source** MXNet `adam_update`; Kingma, Ba, 2014.
-    """
-    op = AdamUpdate(
-        lr=float(lr),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
-        wd=float(wd),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
-    )
-    return apply(op, weight, grad, mean, var, **how)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecoupledAdam(Op):
-    """Adam whose weight decay does not pass through the averages. The factor of the gradient is an array: a loss scaler computes
-    it."""
-
-    takes_out = True
-    saves_inputs = False
-    saves_outputs = False
-
-    lr: float
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-8
-    wd: float = 0.0
-    eta: float
-    clip_gradient: float = -1.0
-
-    def infer(self, *inputs: Spec) -> Spec:
-        weight = checked_update(self, self.inputs[:-1], *inputs[:-1])
-        if inputs[-1].size != 1:
-            raise ShapeError(f"{self.name}: rescale_grad has shape {inputs[-1].shape}, wants a single number")
-        return weight
-
-    def kernel(self, xp: Any, weight: Array, grad: Array, *others: Array, out: Array | None = None) -> Array:
-        *states, rescale_grad = others
-        master = states.pop() if self.inputs[-2] == "weight32" else None
-        return self.advance(xp, weight, grad, states, master, float(rescale_grad.reshape(-1)[0]), out)
-
-    def advance(
-        self,
-        xp: Any,
-        weight: Array,
-        grad: Array,
-        states: list[Array],
-        master: Array | None,
-        scale: float,
-        out: Array | None = None,
-    ) -> Array:
-        """The new weight. A factor that is not finite, or 0, means that the gradient overflowed: nothing changes."""
-        if scale == 0 or not math.isfinite(scale):
-            if out is None:
-                return weight.copy()
-            out[...] = weight
-            return out
-
-        def step(xp: Any, weight: Array, grad: Array, mean: Array, var: Array) -> Array:
-            slope = clipped(xp, grad * scale, self.clip_gradient)
-            blend(mean, slope, self.beta1)
-            blend(var, xp.square(slope), self.beta2)
-            size = xp.sqrt(var)
-            size += self.epsilon
-            return weight - (mean / size * self.lr + weight * self.wd) * self.eta
-
-        return updated(step, xp, weight, grad, states, master, out)
-
-
-@register("_adamw_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdamWUpdate(DecoupledAdam):
-    inputs: ClassVar = ("weight", "grad", "mean", "var", "rescale_grad")
-    mutates: ClassVar = (2, 3)
-
-
-@register("_mp_adamw_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MPAdamWUpdate(DecoupledAdam):
-    inputs: ClassVar = ("weight", "grad", "mean", "var", "weight32", "rescale_grad")
-    mutates: ClassVar = (2, 3, 4)
-
-
-def as_factor(like: Any, value: Any) -> Any:
-    """`value` as a tensor of one number, on the device of `like`."""
-    if isinstance(value, type(like)):
-        return value
-    first = like.reshape((-1,)).slice_axis(axis=0, begin=0, end=1)
-    return first.ones_like().astype("float32") * float(value)
-
-
-def adamw_update(
-    weight: T,
-    grad: T,
-    mean: T,
-    var: T,
-    rescale_grad: T | float,
-    lr: float,
-    eta: float,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    epsilon: float = 1e-8,
-    wd: float = 0.0,
-    clip_gradient: float = -1.0,
-    **how: Unpack[How],
-) -> T:
-    """A step of AdamW: `g = clip(rescale_grad grad)`, `w = w - eta (lr mean / (sqrt(var) + epsilon) + wd w)`.
-
-    **Shapes** weight, grad, mean and var (changed), result (...), rescale_grad (1,) or a number; if that is not finite or 0,
-    nothing changes. **Args** `eta`: the schedule's factor of the whole step. **Source** MXNet `contrib.adamw_update`; Loshchilov,
-    Hutter, 2017.
-    """
-    op = AdamWUpdate(
-        lr=float(lr),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
-        wd=float(wd),
-        eta=float(eta),
-        clip_gradient=float(clip_gradient),
-    )
-    return apply(op, weight, grad, mean, var, as_factor(weight, rescale_grad), **how)
-
-
-def mp_adamw_update(
-    weight: T,
-    grad: T,
-    mean: T,
-    var: T,
-    weight32: T,
-    rescale_grad: T | float,
-    lr: float,
-    eta: float,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    epsilon: float = 1e-8,
-    wd: float = 0.0,
-    clip_gradient: float = -1.0,
-    **how: Unpack[How],
-) -> T:
-    """A step of AdamW on `weight32`, the float32 copy of `weight`: see adamw_update.
-
-    **Shapes** weight, grad, mean, var and weight32 (changed, float32), result (...), rescale_grad (1,) or a number.
-    **Source** MXNet `contrib.mp_adamw_update`.
-    """
-    op = MPAdamWUpdate(
-        lr=float(lr),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
-        wd=float(wd),
-        eta=float(eta),
-        clip_gradient=float(clip_gradient),
-    )
-    return apply(op, weight, grad, mean, var, weight32, as_factor(weight, rescale_grad), **how)
 
 
 # ---- AdaGrad, RMSProp
 
 
 @register("_sparse_adagrad_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AdaGradUpdate(Update):
     inputs: ClassVar = ("weight", "grad", "history")
     mutates: ClassVar = (2,)
@@ -250,8 +27,10 @@ class AdaGradUpdate(Update):
     lr: float
     epsilon: float = 1e-7
     wd: float = 0.0
+    rescale_grad: float = 1.0
+    clip_gradient: float = -1.0
 
-    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         (history,) = states
         slope = self.limited(xp, grad)
         history += xp.square(slope)
@@ -285,12 +64,13 @@ def adagrad_update(
 
 
 @register("_contrib_group_adagrad_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupAdaGradUpdate(Update):
     inputs: ClassVar = ("weight", "grad", "history")
     mutates: ClassVar = (2,)
 
     lr: float
+    rescale_grad: float = 1.0
+    clip_gradient: float = -1.0
     epsilon: float = 1e-5
 
     def infer(self, weight: Spec, grad: Spec, *states: Spec) -> Spec:
@@ -330,7 +110,7 @@ def group_adagrad_update(
     return apply(op, weight, grad, history, **how)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@attributes
 class RootMeanSquare(Update):
     """What the two forms of RMSProp share."""
 
@@ -338,6 +118,8 @@ class RootMeanSquare(Update):
     gamma1: float = 0.95
     epsilon: float = 1e-8
     wd: float = 0.0
+    rescale_grad: float = 1.0
+    clip_gradient: float = -1.0
     clip_weights: float = -1.0
 
     def decayed(self, xp: Any, weight: Array, grad: Array) -> Array:
@@ -348,12 +130,11 @@ class RootMeanSquare(Update):
 
 
 @register("rmsprop_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RMSPropUpdate(RootMeanSquare):
     inputs: ClassVar = ("weight", "grad", "n")
     mutates: ClassVar = (2,)
 
-    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         (square,) = states
         slope = self.decayed(xp, weight, grad)
         blend(square, xp.square(slope), self.gamma1)
@@ -393,14 +174,13 @@ def rmsprop_update(
 
 
 @register("rmspropalex_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RMSPropAlexUpdate(RootMeanSquare):
     inputs: ClassVar = ("weight", "grad", "n", "g", "delta")
     mutates: ClassVar = (2, 3, 4)
 
     gamma2: float = 0.9
 
-    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         square, mean, delta = states
         slope = self.decayed(xp, weight, grad)
         blend(square, xp.square(slope), self.gamma1)
@@ -449,7 +229,6 @@ def rmspropalex_update(
 
 
 @register("ftrl_update", "_sparse_ftrl_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FTRLUpdate(Update):
     inputs: ClassVar = ("weight", "grad", "z", "n")
     mutates: ClassVar = (2, 3)
@@ -458,8 +237,10 @@ class FTRLUpdate(Update):
     lamda1: float = 0.01
     beta: float = 1.0
     wd: float = 0.0
+    rescale_grad: float = 1.0
+    clip_gradient: float = -1.0
 
-    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         leader, total = states
         slope = self.limited(xp, grad)
         before = xp.sqrt(total)
@@ -501,24 +282,24 @@ def ftrl_update(
 
 
 @register("ftml_update")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FTMLUpdate(Update):
     inputs: ClassVar = ("weight", "grad", "d", "v", "z")
     mutates: ClassVar = (2, 3, 4)
 
     lr: float
+    t: int
     beta1: float = 0.6
     beta2: float = 0.999
     epsilon: float = 1e-8
-    t: int
     wd: float = 0.0
+    rescale_grad: float = 1.0
     clip_grad: float = -1.0
 
     def infer(self, weight: Spec, grad: Spec, *states: Spec) -> Spec:
         require_count(self, self.t)
         return checked_update(self, self.inputs, weight, grad, *states)
 
-    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         size, square, leader = states
         slope = clipped(xp, grad * self.rescale_grad + weight * self.wd, self.clip_grad)
         blend(square, xp.square(slope), self.beta2)
@@ -566,212 +347,4 @@ def ftml_update(
     return apply(op, weight, grad, d, v, z, **how)
 
 
-# ---- LAMB: layerwise step lengths, in two phases
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LambDirection(Update):
-    """The direction of a step of LAMB, of which the caller takes the norm before it makes the step."""
-
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-6
-    t: int
-    bias_correction: bool = True
-    wd: float
-
-    def infer(self, weight: Spec, grad: Spec, *states: Spec) -> Spec:
-        require_count(self, self.t)
-        return checked_update(self, self.inputs, weight, grad, *states)
-
-    def step(self, xp: Any, weight: Array, grad: Array, *states: Array) -> Array:
-        mean, var = states
-        slope = self.limited(xp, grad)
-        blend(mean, slope, self.beta1)
-        blend(var, xp.square(slope), self.beta2)
-        size = xp.sqrt(var / (1 - self.beta2**self.t) if self.bias_correction else var)
-        size += self.epsilon
-        if self.bias_correction:
-            size *= 1 - self.beta1**self.t
-        return mean / size + weight * self.wd
-
-
-@register("lamb_update_phase1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LambUpdatePhase1(LambDirection):
-    inputs: ClassVar = ("weight", "grad", "mean", "var")
-    mutates: ClassVar = (2, 3)
-
-
-@register("mp_lamb_update_phase1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MPLambUpdatePhase1(LambDirection):
-    inputs: ClassVar = ("weight", "grad", "mean", "var", "weight32")
-    mutates: ClassVar = (2, 3)
-
-    def infer(self, weight: Spec, grad: Spec, *states: Spec) -> Spec:
-        return LambDirection.infer(self, weight, grad, *states).with_dtype("float32")
-
-    def kernel(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None = None) -> Array:
-        *averages, weight32 = states
-        return updated(self.step, xp, weight32, grad, averages, None, out)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LambStep(Op):
-    """The step of LAMB: as long, relative to the weight, as the learning rate says."""
-
-    takes_out = True
-    saves_inputs = False
-    saves_outputs = False
-
-    lr: float
-    lower_bound: float = -1.0
-    upper_bound: float = -1.0
-
-    def infer(self, weight: Spec, g: Spec, r1: Spec, r2: Spec, *weight32: Spec) -> Spec:
-        for name, spec in (("r1", r1), ("r2", r2)):
-            if spec.size != 1:
-                raise ShapeError(f"{self.name}: {name} has shape {spec.shape}, wants a single number")
-        if weight32:
-            checked_update(self, ("weight", "g", "weight32"), weight, g, *weight32)
-            return weight
-        return checked_update(self, ("weight", "g"), weight, g)
-
-    def kernel(
-        self, xp: Any, weight: Array, g: Array, r1: Array, r2: Array, weight32: Array | None = None, out: Array | None = None
-    ) -> Array:
-        length = self.lr * trust_ratio(float(r1.reshape(-1)[0]), float(r2.reshape(-1)[0]), self.lower_bound, self.upper_bound)
-        return updated(lambda xp, old, move: old - move * length, xp, weight, g, (), weight32, out)
-
-
-def trust_ratio(weight_norm: float, step_norm: float, lower_bound: float, upper_bound: float) -> float:
-    """Norm of a weight, kept within the bounds (negative: none), over that of its step; 1 if either is 0."""
-    if lower_bound >= 0:
-        weight_norm = max(weight_norm, lower_bound)
-    if upper_bound >= 0:
-        weight_norm = min(weight_norm, upper_bound)
-    return weight_norm / step_norm if weight_norm and step_norm else 1.0
-
-
-@register("lamb_update_phase2")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LambUpdatePhase2(LambStep):
-    inputs: ClassVar = ("weight", "g", "r1", "r2")
-
-
-@register("mp_lamb_update_phase2")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MPLambUpdatePhase2(LambStep):
-    inputs: ClassVar = ("weight", "g", "r1", "r2", "weight32")
-    mutates: ClassVar = (4,)
-
-
-def lamb_update_phase1(
-    weight: T,
-    grad: T,
-    mean: T,
-    var: T,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    epsilon: float = 1e-6,
-    t: int = 0,
-    bias_correction: bool = True,
-    wd: float = 0.0,
-    rescale_grad: float = 1.0,
-    clip_gradient: float = -1.0,
-    **how: Unpack[How],
-) -> T:
-    """The direction of step number `t` (from 1) of LAMB: `g = clip(rescale_grad grad)`, `mean` and `var` running averages of g
-    and g squared, `result = mean / (1 - beta1**t) / (sqrt(var / (1 - beta2**t)) + epsilon) + wd w`.
-
-    **Shapes** weight, grad, mean and var (changed), result (...). **Args** `bias_correction`: divide as above, or not.
-    **Source** MXNet `lamb_update_phase1`; You et al., 2019.
-    """
-    op = LambUpdatePhase1(
-        t=int(t),
-        wd=float(wd),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
-        bias_correction=bool(bias_correction),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
-    )
-    return apply(op, weight, grad, mean, var, **how)
-
-
-def mp_lamb_update_phase1(
-    weight: T,
-    grad: T,
-    mean: T,
-    var: T,
-    weight32: T,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    epsilon: float = 1e-6,
-    t: int = 0,
-    bias_correction: bool = True,
-    wd: float = 0.0,
-    rescale_grad: float = 1.0,
-    clip_gradient: float = -1.0,
-    **how: Unpack[How],
-) -> T:
-    """The direction of a step of LAMB from `weight32`, the float32 copy of `weight`: see lamb_update_phase1. The result is
-    float32.
-
-    **Source** MXNet `mp_lamb_update_phase1`.
-    """
-    op = MPLambUpdatePhase1(
-        t=int(t),
-        wd=float(wd),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
-        bias_correction=bool(bias_correction),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
-    )
-    return apply(op, weight, grad, mean, var, weight32, **how)
-
-
-def lamb_update_phase2(
-    weight: T,
-    g: T,
-    r1: T,
-    r2: T,
-    lr: float,
-    lower_bound: float = -1.0,
-    upper_bound: float = -1.0,
-    **how: Unpack[How],
-) -> T:
-    """The step of LAMB in the direction `g`: `w = w - lr clip(r1) / r2 g`, r1 and r2 the norms of w and g; a ratio with a 0 is 1.
-
-    **Shapes** weight, g and result (...), r1 and r2 (1,). **Args** `lower_bound`, `upper_bound`: of r1, negative for none.
-    **Source** MXNet `lamb_update_phase2`.
-    """
-    op = LambUpdatePhase2(lr=float(lr), lower_bound=float(lower_bound), upper_bound=float(upper_bound))
-    return apply(op, weight, g, r1, r2, **how)
-
-
-def mp_lamb_update_phase2(
-    weight: T,
-    g: T,
-    r1: T,
-    r2: T,
-    weight32: T,
-    lr: float,
-    lower_bound: float = -1.0,
-    upper_bound: float = -1.0,
-    **how: Unpack[How],
-) -> T:
-    """The step of LAMB on `weight32`, the float32 copy of `weight`: see lamb_update_phase2. **Source** MXNet
-    `mp_lamb_update_phase2`."""
-    op = MPLambUpdatePhase2(lr=float(lr), lower_bound=float(lower_bound), upper_bound=float(upper_bound))
-    return apply(op, weight, g, r1, r2, weight32, **how)
-
-
-__all__ = [
-    "adagrad_update", "adam_update", "adamw_update", "ftml_update", "ftrl_update", "group_adagrad_update", "lamb_update_phase1",
-    "lamb_update_phase2", "mp_adamw_update", "mp_lamb_update_phase1", "mp_lamb_update_phase2", "rmsprop_update", "rmspropalex_update",
-]  # fmt: skip
+__all__ = ["adagrad_update", "ftml_update", "ftrl_update", "group_adagrad_update", "rmsprop_update", "rmspropalex_update"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 
 @register("reverse", "flip")
-@dataclass(frozen=True, slots=True)
 class Reverse(Op):
     saves_inputs = False
     saves_outputs = False
@@ -105,7 +103,6 @@ class Frame(Op):
 
 
 @register("Pad", "pad")
-@dataclass(frozen=True, slots=True)
 class Padding(Frame):
     mode: str
     pad_width: tuple[int, ...]
@@ -130,7 +127,6 @@ class Padding(Frame):
 
 
 @register("_backward_Pad")
-@dataclass(frozen=True, slots=True)
 class PaddingBackward(Frame):
     """Adds the frame of an array to the places that it was copied from."""
 
@@ -180,7 +176,6 @@ Pad = pad
 
 
 @register("diag")
-@dataclass(frozen=True, slots=True)
 class Diag(Op):
     saves_inputs = False
     saves_outputs = False
@@ -219,7 +214,6 @@ class Diag(Op):
 
 
 @register("_backward_diag")
-@dataclass(frozen=True, slots=True)
 class DiagBackward(Op):
     """An array of zeros of `shape` with the data on a diagonal."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,17 +42,14 @@ class Power(Function):
 
 
 @register("_power", "_Power")
-@dataclass(frozen=True, slots=True)
 class ElementwisePower(Power, Elementwise): ...
 
 
 @register("broadcast_power")
-@dataclass(frozen=True, slots=True)
 class BroadcastPower(Power, Broadcast): ...
 
 
 @register("_power_scalar", "_PowerScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarPower(Power, Scalar):
     saves_outputs = False
 
@@ -74,7 +70,6 @@ class ScalarPower(Power, Scalar):
 
 
 @register("_rpower_scalar", "_RPowerScalar")
-@dataclass(frozen=True, slots=True)
 class ReversedScalarPower(Power, ReversedScalar):
     saves_inputs = False
 
@@ -95,17 +90,14 @@ class Maximum(Function):
 
 
 @register("_maximum", "_Maximum")
-@dataclass(frozen=True, slots=True)
 class ElementwiseMaximum(Maximum, Elementwise): ...
 
 
 @register("broadcast_maximum")
-@dataclass(frozen=True, slots=True)
 class BroadcastMaximum(Maximum, Broadcast): ...
 
 
 @register("_maximum_scalar", "_MaximumScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarMaximum(Maximum, Scalar): ...
 
 
@@ -121,17 +113,14 @@ class Minimum(Function):
 
 
 @register("_minimum", "_Minimum")
-@dataclass(frozen=True, slots=True)
 class ElementwiseMinimum(Minimum, Elementwise): ...
 
 
 @register("broadcast_minimum")
-@dataclass(frozen=True, slots=True)
 class BroadcastMinimum(Minimum, Broadcast): ...
 
 
 @register("_minimum_scalar", "_MinimumScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarMinimum(Minimum, Scalar): ...
 
 
@@ -149,17 +138,14 @@ class Hypot(Function):
 
 
 @register("_hypot", "_Hypot")
-@dataclass(frozen=True, slots=True)
 class ElementwiseHypot(Hypot, Elementwise): ...
 
 
 @register("broadcast_hypot")
-@dataclass(frozen=True, slots=True)
 class BroadcastHypot(Hypot, Broadcast): ...
 
 
 @register("_hypot_scalar", "_HypotScalar")
-@dataclass(frozen=True, slots=True)
 class ScalarHypot(Hypot, Scalar): ...
 
 

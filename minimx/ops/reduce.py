@@ -12,13 +12,12 @@ import functools
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import ArgumentError, DTypeError, DTypeLike, ShapeError, as_dtype
-from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, normalize_axes, normalize_axis, register
+from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, attributes, normalize_axes, normalize_axis, register
 from .binary import broadcast_mul
 from .logic import broadcast_equal
 
@@ -67,7 +66,6 @@ def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 @register("_backward_sum")
-@dataclass(frozen=True, slots=True)
 class Spread(Op):
     """Repeats an array that was reduced from `shape` along `axis`, so that it has that shape again."""
 
@@ -106,7 +104,7 @@ def spread(data: T, axis: tuple[int, ...], shape: Shape) -> T:
 # ---- sum, mean, prod, max, min and their like
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class Reduction(Op):
     """Folds along `axis` (None or (): along all; with `exclude`: along all others). Subclasses say how: `fold` keeps the axes."""
 
@@ -133,7 +131,6 @@ class Reduction(Op):
 
 
 @register("sum", "sum_axis")
-@dataclass(frozen=True, slots=True)
 class Sum(Reduction):
     saves_inputs = False
     saves_outputs = False
@@ -146,7 +143,6 @@ class Sum(Reduction):
 
 
 @register("mean")
-@dataclass(frozen=True, slots=True)
 class Mean(Reduction):
     saves_inputs = False
     saves_outputs = False
@@ -163,7 +159,6 @@ class Mean(Reduction):
 
 
 @register("nansum")
-@dataclass(frozen=True, slots=True)
 class NanSum(Reduction):
     saves_outputs = False
 
@@ -192,7 +187,6 @@ def product_vjp(op: Reduction, g: Any, data: Any) -> Any:
 
 
 @register("prod")
-@dataclass(frozen=True, slots=True)
 class Prod(Reduction):
     saves_outputs = False
 
@@ -204,7 +198,6 @@ class Prod(Reduction):
 
 
 @register("nanprod")
-@dataclass(frozen=True, slots=True)
 class NanProd(Reduction):
     saves_outputs = False
 
@@ -218,7 +211,7 @@ class NanProd(Reduction):
         return (product_vjp(self, g, present + missing) * (1 - missing),)
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class Extremum(Reduction):
     """The largest or the smallest number. Equal ones all receive the gradient, as in MXNet."""
 
@@ -234,14 +227,12 @@ class Extremum(Reduction):
 
 
 @register("max", "max_axis")
-@dataclass(frozen=True, slots=True)
 class Max(Extremum):
     def fold(self, xp: Any, data: Array, axes: Shape) -> Array:
         return data.max(axis=axes, keepdims=True)
 
 
 @register("min", "min_axis")
-@dataclass(frozen=True, slots=True)
 class Min(Extremum):
     def fold(self, xp: Any, data: Array, axes: Shape) -> Array:
         return data.min(axis=axes, keepdims=True)
@@ -251,7 +242,6 @@ class Min(Extremum):
 
 
 @register("norm")
-@dataclass(frozen=True, slots=True)
 class Norm(Op):
     kind = Kind.REDUCTION
 
@@ -292,7 +282,7 @@ class Norm(Op):
 # ---- argmax, argmin
 
 
-@dataclass(frozen=True, slots=True)
+@attributes
 class Position(Op):
     """The position of the largest or the smallest number along `axis`; in the flattened array if that is None."""
 
@@ -326,19 +316,16 @@ class Position(Op):
 
 
 @register("argmax")
-@dataclass(frozen=True, slots=True)
 class ArgMax(Position):
     pass
 
 
 @register("argmin")
-@dataclass(frozen=True, slots=True)
 class ArgMin(Position):
     pass
 
 
 @register("argmax_channel")
-@dataclass(frozen=True, slots=True)
 class ArgMaxChannel(Op):
     kind = Kind.REDUCTION
     saves_inputs = False

@@ -7,7 +7,6 @@ number of draws. Keys and generators: random.py, seeds.py. Book: chapter 1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,9 +14,10 @@ import numpy as np
 from ..base import ArgumentError, MXNetError, ShapeError, as_dtype
 from ..op import Array, How, Op, Shape, Spec, T, apply, register
 from .binary import multiply
+from .distributions import DOUBLE, HALF, SINGLE, check_dtype, check_shape
 from .forms import require_kind
 from .indexing import one_hot
-from .random import DOUBLE, HALF, SINGLE, check_dtype, check_shape, sample_shape
+from .random import RandomUniform, sample_shape
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -33,7 +33,6 @@ def largest_whole(dtype: np.dtype[Any]) -> int:
 
 
 @register("_sample_multinomial", "sample_multinomial")
-@dataclass(frozen=True, slots=True)
 class SampleMultinomial(Op):
     shape: tuple[int, ...] = ()
     get_prob: bool = False
@@ -108,7 +107,6 @@ def sample_multinomial(data: T, shape: Any = (), get_prob: bool = False, dtype: 
 
 
 @register("_shuffle", "shuffle")
-@dataclass(frozen=True, slots=True)
 class Shuffle(Op):
     needs_key: ClassVar[bool] = True
 
@@ -130,7 +128,6 @@ def shuffle(data: T, **how: Unpack[How]) -> T:
 
 
 @register("_sample_unique_zipfian")
-@dataclass(frozen=True, slots=True)
 class SampleUniqueZipfian(Op):
     range_max: int
     shape: tuple[int, ...] = ()
@@ -169,3 +166,26 @@ class SampleUniqueZipfian(Op):
 
     def vjp(self, g: Any, y: Any) -> tuple[Any, ...]:
         return ()
+
+
+def rand_zipfian(true_classes: T, num_sampled: int, range_max: int, ctx: Any = None) -> tuple[T, T, T]:
+    """Classes below `range_max` for a sampled softmax: class k has the probability `log((k + 2) / (k + 1)) / log(range_max + 1)`.
+
+    **Shapes** true_classes (...). **Args** ctx: the device; that of true_classes without it (arrays only).
+    **Returns** the classes (num_sampled,), int64, and how often the true classes (...) and these (num_sampled,) were to be expected in
+    as many draws, float64. **Gradient** none. **Source** MXNet `contrib.rand_zipfian`.
+    """
+    given: Any = true_classes
+    if ctx is not None:
+        given = given.as_in_context(ctx)
+    log_range = math.log(range_max + 1)
+    where = {} if not hasattr(given, "context") else {"ctx": given.context}
+    op = RandomUniform(shape=(num_sampled,), dtype=DOUBLE, high=log_range)
+    drawn = type(given)._apply(op, (), where).exp() - 1
+    sampled = drawn.clip(0, range_max - 1).astype("int64")
+
+    def expected(classes: Any) -> Any:
+        numbers = classes.astype("float64")
+        return ((numbers + 2) / (numbers + 1)).log() * (num_sampled / log_range)
+
+    return sampled, expected(given), expected(sampled)

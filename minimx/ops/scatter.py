@@ -7,7 +7,6 @@ of what was written is read at the same place. Book: chapter 1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -41,7 +40,6 @@ def check_nd(op: Op, data: Shape, indices: Shape, shape: Shape) -> None:
 
 
 @register("gather_nd")
-@dataclass(frozen=True, slots=True)
 class GatherND(Op):
     inputs: ClassVar[tuple[str, ...]] = ("data", "indices")
     saves_outputs: ClassVar[bool] = False
@@ -64,7 +62,6 @@ class GatherND(Op):
 
 
 @register("_backward_gather_nd")
-@dataclass(frozen=True, slots=True)
 class GatherNDAdjoint(Op):
     shape: tuple[int, ...]
 
@@ -86,14 +83,12 @@ class GatherNDAdjoint(Op):
 
 
 @register("scatter_nd")
-@dataclass(frozen=True, slots=True)
 class ScatterND(GatherNDAdjoint):
     def kernel(self, xp: Any, data: Array, indices: Array) -> Array:
         return scatter_into(xp, self, xp.zeros(self.shape, data.dtype), data, indices)
 
 
 @register("_scatter_set_nd")
-@dataclass(frozen=True, slots=True)
 class ScatterSetND(Op):
     shape: tuple[int, ...]
 
@@ -163,7 +158,6 @@ def _scatter_set_nd(lhs: T, rhs: T, indices: T, shape: Shape = (), **how: Unpack
 
 
 @register("_contrib_boolean_mask")
-@dataclass(frozen=True, slots=True)
 class BooleanMask(Op):
     axis: int = 0
 
@@ -192,7 +186,6 @@ class BooleanMask(Op):
 
 
 @register("_backward_contrib_boolean_mask")
-@dataclass(frozen=True, slots=True)
 class BooleanMaskAdjoint(Op):
     """The rows of `grad` where `index` is not zero, in order, and zeros in the other rows."""
 
@@ -221,7 +214,6 @@ def boolean_mask(data: T, index: T, axis: int = 0, **how: Unpack[How]) -> T:
 
 
 @register("_contrib_index_copy")
-@dataclass(frozen=True, slots=True)
 class IndexCopy(Op):
     inputs: ClassVar[tuple[str, ...]] = ("old_tensor", "index_vector", "new_tensor")
     saves_outputs: ClassVar[bool] = False
@@ -257,7 +249,6 @@ def index_copy(old_tensor: T, index_vector: T, new_tensor: T, **how: Unpack[How]
 
 
 @register("fill_element_0index")
-@dataclass(frozen=True, slots=True)
 class FillElement(Op):
     inputs: ClassVar[tuple[str, ...]] = ("lhs", "mhs", "rhs")
     saves_outputs: ClassVar[bool] = False

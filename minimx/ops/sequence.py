@@ -7,7 +7,6 @@ of their own kind. Book: chapter 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -59,7 +58,6 @@ class Sequence(Op):
 
 
 @register("SequenceMask")
-@dataclass(frozen=True, slots=True)
 class MaskSequence(Sequence):
     use_sequence_length: bool = False
     value: float = 0.0
@@ -97,7 +95,6 @@ def SequenceMask(
 
 
 @register("SequenceReverse")
-@dataclass(frozen=True, slots=True)
 class ReverseSequence(Sequence):
     use_sequence_length: bool = False
     axis: int = 0
@@ -131,7 +128,6 @@ def SequenceReverse(
 
 
 @register("SequenceLast")
-@dataclass(frozen=True, slots=True)
 class LastOfSequence(Sequence):
     use_sequence_length: bool = False
     axis: int = 0
@@ -150,7 +146,6 @@ class LastOfSequence(Sequence):
 
 
 @register("_backward_SequenceLast")
-@dataclass(frozen=True, slots=True)
 class LastOfSequenceAdjoint(Op):
     """Zeros of `steps` steps, with `grad` in the last step of each sequence."""
 

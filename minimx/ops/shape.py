@@ -12,7 +12,6 @@ import functools
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
@@ -179,7 +178,6 @@ class View(Op):
 
 
 @register("Reshape", "reshape")
-@dataclass(frozen=True, slots=True)
 class Reshaping(View):
     shape: tuple[int, ...] = ()
     reverse: bool = False
@@ -230,7 +228,6 @@ Reshape = reshape
 
 
 @register("reshape_like")
-@dataclass(frozen=True, slots=True)
 class ReshapeLike(Op):
     inputs: ClassVar = ("lhs", "rhs")
     aliases = True
@@ -290,7 +287,6 @@ def reshape_like(
 
 
 @register("Flatten", "flatten")
-@dataclass(frozen=True, slots=True)
 class Flattening(View):
     def target(self, shape: Shape) -> Shape:
         if not shape:
@@ -310,7 +306,6 @@ Flatten = flatten
 
 
 @register("expand_dims")
-@dataclass(frozen=True, slots=True)
 class ExpandDims(View):
     axis: int
 
@@ -329,7 +324,6 @@ def expand_dims(data: T, axis: int, **how: Unpack[How]) -> T:
 
 
 @register("squeeze")
-@dataclass(frozen=True, slots=True)
 class Squeeze(View):
     axis: tuple[int, ...] | None = None
 

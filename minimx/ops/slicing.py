@@ -9,7 +9,6 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -70,7 +69,6 @@ class Selection(Op):
 
 
 @register("slice", "crop")
-@dataclass(frozen=True, slots=True)
 class Slicing(Selection):
     begin: tuple[int | None, ...]
     end: tuple[int | None, ...]
@@ -81,7 +79,6 @@ class Slicing(Selection):
 
 
 @register("slice_axis")
-@dataclass(frozen=True, slots=True)
 class SliceAxis(Selection):
     axis: int
     begin: int
@@ -102,7 +99,6 @@ class SliceAxis(Selection):
 
 
 @register("slice_like")
-@dataclass(frozen=True, slots=True)
 class SliceLike(Selection):
     inputs: ClassVar = ("data", "shape_like")
 
@@ -126,7 +122,6 @@ class SliceLike(Selection):
 
 
 @register("_backward_slice")
-@dataclass(frozen=True, slots=True)
 class PutBack(Op):
     """An array of zeros of `shape` with the data in the place of a slice."""
 
@@ -205,7 +200,6 @@ def slice_like(data: T, shape_like: T, axes: Axes = (), **how: Unpack[How]) -> T
 
 
 @register("_slice_assign", "_crop_assign")
-@dataclass(frozen=True, slots=True)
 class SliceAssign(Op):
     inputs: ClassVar = ("lhs", "rhs")
     saves_inputs = False
@@ -233,7 +227,6 @@ class SliceAssign(Op):
 
 
 @register("_slice_assign_scalar", "_crop_assign_scalar")
-@dataclass(frozen=True, slots=True)
 class SliceAssignScalar(Op):
     saves_inputs = False
     saves_outputs = False

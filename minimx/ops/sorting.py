@@ -9,7 +9,6 @@ greatest. Gradients go back to where the elements came from. Book: chapter 1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -144,7 +143,6 @@ def back_along(axis: int | None, g: Any, indices: Any, shape: Shape) -> Any:
 
 
 @register("topk")
-@dataclass(frozen=True, slots=True)
 class TopK(Op):
     axis: int | None = -1
     k: int = 1
@@ -221,7 +219,6 @@ def topk(
 
 
 @register("sort")
-@dataclass(frozen=True, slots=True)
 class Sort(Op):
     axis: int | None = -1
     is_ascend: bool = True
@@ -253,7 +250,6 @@ def sort(data: T, axis: int | None = -1, is_ascend: bool = True, **how: Unpack[H
 
 
 @register("argsort")
-@dataclass(frozen=True, slots=True)
 class ArgSort(Op):
     axis: int | None = -1
     is_ascend: bool = True

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -242,7 +241,6 @@ class Special(Unary):
 
 
 @register("erf")
-@dataclass(frozen=True, slots=True)
 class Erf(Special):
     saves_outputs = False
 
@@ -262,7 +260,6 @@ def erf(data: T, **how: Unpack[How]) -> T:
 
 
 @register("erfinv")
-@dataclass(frozen=True, slots=True)
 class Erfinv(Special):
     saves_inputs = False
 
@@ -282,7 +279,6 @@ def erfinv(data: T, **how: Unpack[How]) -> T:
 
 
 @register("gamma")
-@dataclass(frozen=True, slots=True)
 class Gamma(Special):
     def compute(self, xp: Any, data: Array) -> Array:
         return gamma_of(xp, data)
@@ -300,7 +296,6 @@ def gamma(data: T, **how: Unpack[How]) -> T:
 
 
 @register("gammaln")
-@dataclass(frozen=True, slots=True)
 class Gammaln(Special):
     saves_outputs = False
 
@@ -320,7 +315,6 @@ def gammaln(data: T, **how: Unpack[How]) -> T:
 
 
 @register("_polygamma")
-@dataclass(frozen=True, slots=True)
 class Polygamma(Special):
     order: int = 0
 

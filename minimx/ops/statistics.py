@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 
 @register("moments")
-@dataclass(frozen=True, slots=True)
 class Moments(Op):
     kind = Kind.REDUCTION
 
@@ -79,7 +77,6 @@ def moments(data: T, axes: Axes = None, keepdims: bool = False, **how: Unpack[Ho
 
 
 @register("_np_cumsum", "cumsum")
-@dataclass(frozen=True, slots=True)
 class CumSum(Op):
     kind = Kind.REDUCTION
     inputs: ClassVar = ("a",)
@@ -125,7 +122,6 @@ def cumsum(a: T, axis: int | None = None, dtype: DTypeLike = None, **how: Unpack
 
 
 @register("_histogram")
-@dataclass(frozen=True, slots=True)
 class Histogram(Op):
     inputs: ClassVar = ("data", "bins?")
     saves_inputs = False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,7 +34,6 @@ class Subscript(Op):
 
 
 @register("_index")
-@dataclass(frozen=True, slots=True)
 class Index(Subscript):
     key: Key
     last_only: bool = False  # zero for all but the last of several readings of one element: the gradient of an assignment
@@ -55,7 +53,6 @@ class Index(Subscript):
 
 
 @register("_backward_index")
-@dataclass(frozen=True, slots=True)
 class IndexAdjoint(Subscript):
     """Zeros of `shape`, to which `grad` is added at `key`."""
 
@@ -116,7 +113,6 @@ def last_writes(key: Key, shape: Shape) -> Any:
 
 
 @register("_index_assign")
-@dataclass(frozen=True, slots=True)
 class IndexAssign(Subscript):
     key: Key
 
@@ -142,7 +138,6 @@ class IndexAssign(Subscript):
 
 
 @register("_index_assign_scalar")
-@dataclass(frozen=True, slots=True)
 class IndexAssignScalar(Subscript):
     key: Key
     scalar: float = 0.0

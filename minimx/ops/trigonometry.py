@@ -6,7 +6,6 @@ The kernels are NumPy's ufuncs; what this file says is their gradients. Book: ch
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 
 @register("sin")
-@dataclass(frozen=True, slots=True)
 class Sin(Unary):
     ufunc = np.sin
     saves_outputs = False
@@ -37,7 +35,6 @@ def sin(data: T, **how: Unpack[How]) -> T:
 
 
 @register("cos")
-@dataclass(frozen=True, slots=True)
 class Cos(Unary):
     ufunc = np.cos
     saves_outputs = False
@@ -55,7 +52,6 @@ def cos(data: T, **how: Unpack[How]) -> T:
 
 
 @register("tan")
-@dataclass(frozen=True, slots=True)
 class Tan(Unary):
     ufunc = np.tan
     saves_inputs = False
@@ -73,7 +69,6 @@ def tan(data: T, **how: Unpack[How]) -> T:
 
 
 @register("arcsin")
-@dataclass(frozen=True, slots=True)
 class Arcsin(Unary):
     ufunc = np.arcsin
     saves_outputs = False
@@ -91,7 +86,6 @@ def arcsin(data: T, **how: Unpack[How]) -> T:
 
 
 @register("arccos")
-@dataclass(frozen=True, slots=True)
 class Arccos(Unary):
     ufunc = np.arccos
     saves_outputs = False
@@ -109,7 +103,6 @@ def arccos(data: T, **how: Unpack[How]) -> T:
 
 
 @register("arctan")
-@dataclass(frozen=True, slots=True)
 class Arctan(Unary):
     ufunc = np.arctan
     saves_outputs = False
@@ -127,7 +120,6 @@ def arctan(data: T, **how: Unpack[How]) -> T:
 
 
 @register("sinh")
-@dataclass(frozen=True, slots=True)
 class Sinh(Unary):
     ufunc = np.sinh
     saves_outputs = False
@@ -145,7 +137,6 @@ def sinh(data: T, **how: Unpack[How]) -> T:
 
 
 @register("cosh")
-@dataclass(frozen=True, slots=True)
 class Cosh(Unary):
     ufunc = np.cosh
     saves_outputs = False
@@ -163,7 +154,6 @@ def cosh(data: T, **how: Unpack[How]) -> T:
 
 
 @register("tanh")
-@dataclass(frozen=True, slots=True)
 class Tanh(Unary):
     ufunc = np.tanh
     saves_inputs = False
@@ -181,7 +171,6 @@ def tanh(data: T, **how: Unpack[How]) -> T:
 
 
 @register("arcsinh")
-@dataclass(frozen=True, slots=True)
 class Arcsinh(Unary):
     ufunc = np.arcsinh
     saves_outputs = False
@@ -199,7 +188,6 @@ def arcsinh(data: T, **how: Unpack[How]) -> T:
 
 
 @register("arccosh")
-@dataclass(frozen=True, slots=True)
 class Arccosh(Unary):
     ufunc = np.arccosh
     saves_outputs = False
@@ -217,7 +205,6 @@ def arccosh(data: T, **how: Unpack[How]) -> T:
 
 
 @register("arctanh")
-@dataclass(frozen=True, slots=True)
 class Arctanh(Unary):
     ufunc = np.arctanh
     saves_outputs = False
@@ -235,7 +222,6 @@ def arctanh(data: T, **how: Unpack[How]) -> T:
 
 
 @register("degrees")
-@dataclass(frozen=True, slots=True)
 class Degrees(Unary):
     ufunc = np.degrees
     saves_inputs = False
@@ -254,7 +240,6 @@ def degrees(data: T, **how: Unpack[How]) -> T:
 
 
 @register("radians")
-@dataclass(frozen=True, slots=True)
 class Radians(Unary):
     ufunc = np.radians
     saves_inputs = False

@@ -11,7 +11,6 @@ trigonometry.py, activations of neural networks in activation.py, erf and gamma 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 
 @register("abs")
-@dataclass(frozen=True, slots=True)
 class Abs(Unary):
     ufunc = np.absolute
     accepts = NUMBERS
@@ -44,7 +42,6 @@ def abs(data: T, **how: Unpack[How]) -> T:
 
 
 @register("sign")
-@dataclass(frozen=True, slots=True)
 class Sign(Unary):
     ufunc = np.sign
     accepts = NUMBERS
@@ -64,7 +61,6 @@ def sign(data: T, **how: Unpack[How]) -> T:
 
 
 @register("negative")
-@dataclass(frozen=True, slots=True)
 class Negative(Unary):
     ufunc = np.negative
     accepts = NUMBERS
@@ -103,7 +99,6 @@ class Rounding(Unary):
 
 
 @register("floor")
-@dataclass(frozen=True, slots=True)
 class Floor(Rounding):
     ufunc = np.floor
 
@@ -117,7 +112,6 @@ def floor(data: T, **how: Unpack[How]) -> T:
 
 
 @register("ceil")
-@dataclass(frozen=True, slots=True)
 class Ceil(Rounding):
     ufunc = np.ceil
 
@@ -131,7 +125,6 @@ def ceil(data: T, **how: Unpack[How]) -> T:
 
 
 @register("trunc")
-@dataclass(frozen=True, slots=True)
 class Trunc(Rounding):
     ufunc = np.trunc
 
@@ -145,7 +138,6 @@ def trunc(data: T, **how: Unpack[How]) -> T:
 
 
 @register("fix")
-@dataclass(frozen=True, slots=True)
 class Fix(Rounding):
     ufunc = np.trunc
 
@@ -159,7 +151,6 @@ def fix(data: T, **how: Unpack[How]) -> T:
 
 
 @register("round")
-@dataclass(frozen=True, slots=True)
 class Round(Rounding):
     def rounded(self, xp: Any, data: Array, out: Array | None) -> Array:
         whole = xp.trunc(data)
@@ -175,7 +166,6 @@ def round(data: T, **how: Unpack[How]) -> T:
 
 
 @register("rint")
-@dataclass(frozen=True, slots=True)
 class Rint(Rounding):
     def rounded(self, xp: Any, data: Array, out: Array | None) -> Array:
         whole = xp.floor(data)
@@ -191,7 +181,6 @@ def rint(data: T, **how: Unpack[How]) -> T:
 
 
 @register("exp")
-@dataclass(frozen=True, slots=True)
 class Exp(Unary):
     ufunc = np.exp
     saves_inputs = False
@@ -209,7 +198,6 @@ def exp(data: T, **how: Unpack[How]) -> T:
 
 
 @register("expm1")
-@dataclass(frozen=True, slots=True)
 class Expm1(Unary):
     ufunc = np.expm1
     saves_inputs = False
@@ -227,7 +215,6 @@ def expm1(data: T, **how: Unpack[How]) -> T:
 
 
 @register("log")
-@dataclass(frozen=True, slots=True)
 class Log(Unary):
     ufunc = np.log
     saves_outputs = False
@@ -245,7 +232,6 @@ def log(data: T, **how: Unpack[How]) -> T:
 
 
 @register("log2")
-@dataclass(frozen=True, slots=True)
 class Log2(Unary):
     ufunc = np.log2
     saves_outputs = False
@@ -263,7 +249,6 @@ def log2(data: T, **how: Unpack[How]) -> T:
 
 
 @register("log10")
-@dataclass(frozen=True, slots=True)
 class Log10(Unary):
     ufunc = np.log10
     saves_outputs = False
@@ -281,7 +266,6 @@ def log10(data: T, **how: Unpack[How]) -> T:
 
 
 @register("log1p")
-@dataclass(frozen=True, slots=True)
 class Log1p(Unary):
     ufunc = np.log1p
     saves_outputs = False
@@ -299,7 +283,6 @@ def log1p(data: T, **how: Unpack[How]) -> T:
 
 
 @register("square")
-@dataclass(frozen=True, slots=True)
 class Square(Unary):
     ufunc = np.square
     accepts = NUMBERS
@@ -318,7 +301,6 @@ def square(data: T, **how: Unpack[How]) -> T:
 
 
 @register("sqrt")
-@dataclass(frozen=True, slots=True)
 class Sqrt(Unary):
     ufunc = np.sqrt
     saves_inputs = False
@@ -336,7 +318,6 @@ def sqrt(data: T, **how: Unpack[How]) -> T:
 
 
 @register("rsqrt")
-@dataclass(frozen=True, slots=True)
 class Rsqrt(Unary):
     saves_inputs = False
 
@@ -357,7 +338,6 @@ def rsqrt(data: T, **how: Unpack[How]) -> T:
 
 
 @register("cbrt")
-@dataclass(frozen=True, slots=True)
 class Cbrt(Unary):
     ufunc = np.cbrt
     saves_inputs = False
@@ -375,7 +355,6 @@ def cbrt(data: T, **how: Unpack[How]) -> T:
 
 
 @register("rcbrt")
-@dataclass(frozen=True, slots=True)
 class Rcbrt(Unary):
     saves_inputs = False
 
@@ -396,7 +375,6 @@ def rcbrt(data: T, **how: Unpack[How]) -> T:
 
 
 @register("reciprocal")
-@dataclass(frozen=True, slots=True)
 class Reciprocal(Unary):
     ufunc = np.reciprocal
     saves_inputs = False
@@ -414,7 +392,6 @@ def reciprocal(data: T, **how: Unpack[How]) -> T:
 
 
 @register("clip")
-@dataclass(frozen=True, slots=True)
 class Clip(Unary):
     a_min: float
     a_max: float

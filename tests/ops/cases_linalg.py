@@ -1,4 +1,4 @@
-"""Rows of ops/linalg.py and ops/linalg_factor.py: products of matrices, packing, factorisations, determinants."""
+"""Rows of ops/linalg.py, linalg_packing.py and linalg_factor.py: products, packing, factorisations, determinants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minimx.base import ArgumentError, DTypeError, MXNetError, ShapeError
-from minimx.ops import linalg, linalg_factor as factor
+from minimx.ops import linalg, linalg_factor as factor, linalg_packing as packing
 
 from .harness import Bad, Case, Maker, integers, normal, uniform
 
@@ -350,14 +350,14 @@ PACKING = [
     for case in (
         Case(
             "_linalg_extractdiag",
-            lambda a, offset=offset: linalg.linalg_extractdiag(a, offset),
+            lambda a, offset=offset: packing.linalg_extractdiag(a, offset),
             (normal(2, 3, 3),),
             lambda a, offset=offset: np.stack([np.diag(each, offset) for each in a]),
             label=str(offset),
         ),
         Case(
             "_linalg_makediag",
-            lambda a, offset=offset: linalg.linalg_makediag(a, offset),
+            lambda a, offset=offset: packing.linalg_makediag(a, offset),
             (normal(2, 3),),
             lambda a, offset=offset: np.stack([np.diag(each, offset) for each in a]),
             label=str(offset),
@@ -368,14 +368,14 @@ PACKING = [
             for case in (
                 Case(
                     "_linalg_extracttrian",
-                    lambda a, offset=offset, lower=lower: linalg.linalg_extracttrian(a, offset, lower),
+                    lambda a, offset=offset, lower=lower: packing.linalg_extracttrian(a, offset, lower),
                     (normal(2, 4, 4),),
                     lambda a, offset=offset, lower=lower: packed(a, offset, lower),
                     label=f"{offset}{lower:d}",
                 ),
                 Case(
                     "_linalg_maketrian",
-                    lambda a, offset=offset, lower=lower: linalg.linalg_maketrian(a, offset, lower),
+                    lambda a, offset=offset, lower=lower: packing.linalg_maketrian(a, offset, lower),
                     (normal(2, 6),),
                     lambda a, offset=offset, lower=lower: unpacked(a, offset, lower),
                     label=f"{offset}{lower:d}",
@@ -384,10 +384,10 @@ PACKING = [
         ),
     )
 ] + [
-    Case("_linalg_extractdiag", linalg.linalg_extractdiag, (normal(1, 1),), lambda a: a[0], label="1x1"),
+    Case("_linalg_extractdiag", packing.linalg_extractdiag, (normal(1, 1),), lambda a: a[0], label="1x1"),
     Case(
         "_linalg_maketrian",
-        linalg.linalg_maketrian,
+        packing.linalg_maketrian,
         (normal(1),),
         lambda a: a[:, None],
         label="1",
@@ -408,7 +408,7 @@ PACKING = [
 
 def spd(nd_like: Any) -> Any:
     """Symmetric positive definite matrices from any: the row's input is free, the operator's is not."""
-    return linalg.linalg_syrk(nd_like) + linalg.linalg_makediag(linalg.linalg_extractdiag(nd_like) * 0 + 1)
+    return linalg.linalg_syrk(nd_like) + packing.linalg_makediag(packing.linalg_extractdiag(nd_like) * 0 + 1)
 
 
 def spd_of(a: np.ndarray) -> np.ndarray:

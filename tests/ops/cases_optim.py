@@ -1,4 +1,4 @@
-"""Rows of ops/optim.py, optim_adaptive.py and optim_multi.py: a step of each optimizer, with the states that it leaves behind.
+"""Rows of ops/optim*.py: a step of each optimizer, with the states that it leaves behind.
 
 The oracles are the formulas of the papers, in float64. A row's outputs are the new weight and all states.
 """
@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from minimx.base import ArgumentError, DTypeError, ShapeError
-from minimx.ops import optim, optim_adaptive as adaptive, optim_multi as multi
+from minimx.ops import (
+    optim,
+    optim_adam as adam_ops,
+    optim_adaptive as adaptive,
+    optim_checks as checks,
+    optim_multi as multi,
+    optim_multi_adam as multi_adam,
+)
 
 from .harness import Bad, Case, Maker, normal, uniform
 
@@ -227,11 +234,11 @@ DESCENT = [
     step("sgd_update", optim.sgd_update, sgd, lr=0.1, bad=WEIGHT_CHECKS),
     step("sgd_update", optim.sgd_update, sgd, lr=0.1, wd=0.1, **LIMITED, label="all"),
     step("sgd_update", optim.sgd_update, sgd, lr=0.1, shape=(0,), label="empty"),
-    step("sgd_update", optim.sgd_update, sgd, lr=0.1, wd=0.1, shape=(201, 101), label="tiles"),
+    step("sgd_update", optim.sgd_update, sgd, lr=0.1, wd=0.1, shape=(401, 301), label="tiles"),
     mixed("mp_sgd_update", optim.mp_sgd_update, sgd, lr=0.1, wd=0.1, **LIMITED),
     step("sgd_mom_update", optim.sgd_mom_update, sgd_mom, normal(*SHAPE), lr=0.1),
     step("sgd_mom_update", optim.sgd_mom_update, sgd_mom, normal(*SHAPE), label="all", **MOMENTUM),
-    step("sgd_mom_update", optim.sgd_mom_update, sgd_mom, normal(201, 101), shape=(201, 101), label="tiles", **MOMENTUM),
+    step("sgd_mom_update", optim.sgd_mom_update, sgd_mom, normal(401, 301), shape=(401, 301), label="tiles", **MOMENTUM),
     Case("sgd_mom_update", in_place, (normal(*SHAPE),) * 3, three_steps, grad=False, label="in-place", rtol=STATES),
     mixed("mp_sgd_mom_update", optim.mp_sgd_mom_update, sgd_mom, normal(*SHAPE), **MOMENTUM),
     step("nag_mom_update", optim.nag_mom_update, nag, normal(*SHAPE), lr=0.1),
@@ -263,14 +270,14 @@ def with_factor(op: str, function: Callable[..., Any], factor: float, label: str
 
 
 ADAPTIVE = [
-    step("adam_update", adaptive.adam_update, adam, *MOMENTS, lr=0.1),
-    step("adam_update", adaptive.adam_update, adam, *MOMENTS, label="all", **ADAM, **LIMITED),
-    with_factor("_adamw_update", adaptive.adamw_update, 0.5, "plain"),
-    with_factor("_adamw_update", adaptive.adamw_update, np.nan, "overflow"),
-    with_factor("_adamw_update", adaptive.adamw_update, 0.0, "zero"),
+    step("adam_update", adam_ops.adam_update, adam, *MOMENTS, lr=0.1),
+    step("adam_update", adam_ops.adam_update, adam, *MOMENTS, label="all", **ADAM, **LIMITED),
+    with_factor("_adamw_update", adam_ops.adamw_update, 0.5, "plain"),
+    with_factor("_adamw_update", adam_ops.adamw_update, np.nan, "overflow"),
+    with_factor("_adamw_update", adam_ops.adamw_update, 0.0, "zero"),
     mixed(
         "_mp_adamw_update",
-        lambda w, g, mean, var, w32, **how: adaptive.mp_adamw_update(w, g, mean, var, w32, 0.5, **how),
+        lambda w, g, mean, var, w32, **how: adam_ops.mp_adamw_update(w, g, mean, var, w32, 0.5, **how),
         lambda w, g, mean, var, **how: adamw(w, g, mean, var, 0.5, **how),
         *MOMENTS,
         eta=0.5,
@@ -314,16 +321,16 @@ ADAPTIVE = [
             ),
         ),
     ),
-    step("lamb_update_phase1", adaptive.lamb_update_phase1, lamb1, *MOMENTS, t=3, wd=0.1, **LIMITED),
+    step("lamb_update_phase1", adam_ops.lamb_update_phase1, lamb1, *MOMENTS, t=3, wd=0.1, **LIMITED),
     step(
-        "lamb_update_phase1", adaptive.lamb_update_phase1, lamb1, *MOMENTS, t=3, wd=0.0, bias_correction=False, beta1=0.7, beta2=0.8,
+        "lamb_update_phase1", adam_ops.lamb_update_phase1, lamb1, *MOMENTS, t=3, wd=0.0, bias_correction=False, beta1=0.7, beta2=0.8,
         epsilon=1e-2, label="biased",
         bad=(Bad(lambda nd: nd.lamb_update_phase1(*[nd.ones((2,))] * 4, wd=0.1), ArgumentError, "t=0 is no number of a step"),),
     ),
     Case(
         "mp_lamb_update_phase1",
         lambda w, g, mean, var: [
-            adaptive.mp_lamb_update_phase1(w.astype("float16"), g.astype("float16"), mean, var, w, t=3, wd=0.1), mean, var,
+            adam_ops.mp_lamb_update_phase1(w.astype("float16"), g.astype("float16"), mean, var, w, t=3, wd=0.1), mean, var,
         ],
         (normal(*SHAPE), normal(*SHAPE), *MOMENTS),
         lambda w, g, mean, var: lamb1(w, g.astype("float16").astype(float), mean, var, t=3, wd=0.1),
@@ -332,7 +339,7 @@ ADAPTIVE = [
     *(
         Case(
             "lamb_update_phase2",
-            lambda w, g, how=how, r1=r1, r2=r2: adaptive.lamb_update_phase2(
+            lambda w, g, how=how, r1=r1, r2=r2: adam_ops.lamb_update_phase2(
                 w, g, (w * 0 + r1).max(), (w * 0 + r2).max(), lr=0.1, **how
             ),
             (normal(5), normal(5)),
@@ -344,7 +351,7 @@ ADAPTIVE = [
     ),
     Case(
         "mp_lamb_update_phase2",
-        lambda w, g, r1, r2: [adaptive.mp_lamb_update_phase2(w.astype("float16"), g, r1, r2, w, lr=0.1), w],
+        lambda w, g, r1, r2: [adam_ops.mp_lamb_update_phase2(w.astype("float16"), g, r1, r2, w, lr=0.1), w],
         (normal(5), normal(5), positive(1), positive(1)),
         lambda w, g, r1, r2: (lamb2(w, g, r1, r2, lr=0.1),) * 2,
         grad=False, dtypes=("float32",), rtol=MIXED,
@@ -445,29 +452,31 @@ def rounded(oracle: Callable[..., Any]) -> Callable[..., Any]:
 
 def multi_adamw(*arrays: Any) -> list[Any]:
     weights, grads, means, variances = groups(arrays, 4)
-    new = multi.multi_adamw_update(weights, grads, means, variances, 0.5, etas=(1.0, 0.5), **PAIR)
+    new = multi_adam.multi_adamw_update(weights, grads, means, variances, 0.5, etas=(1.0, 0.5), **PAIR)
     return [new, means, variances]
 
 
 def multi_mp_adamw(*arrays: Any) -> list[Any]:
     weights, grads, means, variances = groups(arrays, 4)
-    new = multi.multi_mp_adamw_update(halves(weights), halves(grads), means, variances, weights, 0.5, etas=(1.0, 0.5), **PAIR)
+    new = multi_adam.multi_mp_adamw_update(
+        halves(weights), halves(grads), means, variances, weights, 0.5, etas=(1.0, 0.5), **PAIR
+    )
     return [new, means, variances, weights]
 
 
 def multi_lamb(*arrays: Any) -> list[Any]:
     weights, grads, means, variances = groups(arrays, 4)
-    return [multi.multi_lamb_update(weights, grads, means, variances, (1, 3), **PAIR), means, variances]
+    return [multi_adam.multi_lamb_update(weights, grads, means, variances, (1, 3), **PAIR), means, variances]
 
 
 def multi_mp_lamb(*arrays: Any) -> list[Any]:
     weights, grads, means, variances = groups(arrays, 4)
-    new = multi.multi_mp_lamb_update(halves(weights), halves(grads), means, variances, weights, (1, 3), **PAIR)
+    new = multi_adam.multi_mp_lamb_update(halves(weights), halves(grads), means, variances, weights, (1, 3), **PAIR)
     return [new, means, variances, weights]
 
 
 def reset(a: Any, b: Any) -> list[Any]:
-    assert multi.reset_arrays(a, b, num_arrays=2) == []
+    assert checks.reset_arrays(a, b, num_arrays=2) == []
     return [a, b]
 
 
@@ -481,7 +490,7 @@ def with_earlier(earlier: float) -> Callable[..., Any]:
 
     def call(data: Any) -> Any:
         answer = (data * 0).max().astype("float32") + earlier
-        return multi.all_finite(data, init_output=False, out=answer)
+        return checks.all_finite(data, init_output=False, out=answer)
 
     return call
 
@@ -489,7 +498,7 @@ def with_earlier(earlier: float) -> Callable[..., Any]:
 def with_earlier_of_many(earlier: float) -> Callable[..., Any]:
     def call(*data: Any) -> Any:
         answer = (data[0] * 0).max().astype("float32") + earlier
-        return multi.multi_all_finite(*data, num_arrays=len(data), init_output=False, out=answer)
+        return checks.multi_all_finite(*data, num_arrays=len(data), init_output=False, out=answer)
 
     return call
 
@@ -539,7 +548,7 @@ MULTI = [multi_sgd(preloaded, half, mom) for preloaded in (False, True) for half
     ),
     Case(
         "multi_sum_sq",
-        lambda a, b: multi.multi_sum_sq(a, b, num_arrays=2),
+        lambda a, b: checks.multi_sum_sq(a, b, num_arrays=2),
         (normal(3, 4), normal(5)),
         lambda a, b: np.array([(a**2).sum(), (b**2).sum()]),
         grad=False,
@@ -555,7 +564,7 @@ MULTI = [multi_sgd(preloaded, half, mom) for preloaded in (False, True) for half
     ),
     Case(
         "multi_lars",
-        lambda lrs, w2, g2, wds: multi.multi_lars(lrs, w2, g2, wds, eta=0.5, eps=0.01, rescale_grad=0.5),
+        lambda lrs, w2, g2, wds: checks.multi_lars(lrs, w2, g2, wds, eta=0.5, eps=0.01, rescale_grad=0.5),
         tuple(
             lambda rng, values=values: np.array(values)
             for values in ((0.1, 0.2, 0.3, 0.4), (4.0, 0.0, 9.0, 1.0), (1.0, 1.0, 0.0, 4.0), (0.1, 0.1, 0.1, 0.2))
@@ -563,13 +572,13 @@ MULTI = [multi_sgd(preloaded, half, mom) for preloaded in (False, True) for half
         lars,
         grad=False,
     ),
-    Case("all_finite", multi.all_finite, (normal(3),), lambda a: np.ones(1), grad=False),
-    Case("all_finite", multi.all_finite, (infinite,), lambda a: np.zeros(1), grad=False, label="infinite"),
+    Case("all_finite", checks.all_finite, (normal(3),), lambda a: np.ones(1), grad=False),
+    Case("all_finite", checks.all_finite, (infinite,), lambda a: np.zeros(1), grad=False, label="infinite"),
     Case("all_finite", with_earlier(0), (normal(3),), lambda a: np.zeros(1), grad=False, label="earlier0"),
     Case("all_finite", with_earlier(1), (normal(3),), lambda a: np.ones(1), grad=False, label="earlier1"),
     Case(
         "multi_all_finite",
-        lambda a, b: multi.multi_all_finite(a, b, num_arrays=2),
+        lambda a, b: checks.multi_all_finite(a, b, num_arrays=2),
         (normal(3), infinite),
         lambda a, b: np.zeros(1),
         grad=False,

@@ -1,4 +1,4 @@
-"""Rows of the operators that draw: ops/random.py, sampling.py; and of the densities: ops/density.py.
+"""Rows of the operators that draw: ops/distributions.py, random.py, sampling.py; and of the densities: ops/density.py.
 
 What is drawn has no oracle here: rows check shapes, dtypes, errors and equality of the engines. The distributions themselves are
 tested in tests/test_random.py.

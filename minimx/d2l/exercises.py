@@ -1,0 +1,86 @@
+"""`check`: tries a reader's answer to an exercise and says, in a sentence, whether it is right or what it gets wrong first.
+
+It prints and never raises, so that a chapter with open exercises runs from top to bottom. Book: the end of every chapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import ArgumentError
+
+LONGEST = 6  # elements of an array that a message spells out; of a larger one it gives the shape
+
+
+def check(
+    answer: Callable[..., Any], expected: Callable[..., Any] | Sequence[Any], *cases: Any, hint: str = "", tolerance: float = 1e-4
+) -> None:
+    """Try `answer` on each of `cases` and print the verdict, with the first difference where there is one.
+
+    **Args** expected: a function of the same arguments, or a list with the value for each case. cases: a tuple holds the arguments
+    of a call; anything else is the only argument. hint: added where the answer is wrong. tolerance: of numbers, absolute and relative.
+    **Raises** ArgumentError where there is no case, or not one value a case: a fault of the exercise, not of the answer.
+
+    >>> check(lambda x: x + x, lambda x: 2 * x, 1, 2.5)
+    Right: 2 of 2 cases agree.
+    >>> check(lambda x: x * x, [2, 5], 1, 2.5, hint="Is it the double?")
+    Not yet. Case 1 of 2, (1): got 1, wanted 2. Is it the double?
+    """
+    if not cases or not (callable(expected) or len(expected) == len(cases)):
+        raise ArgumentError(f"check: {len(cases)} cases; give at least one, and an expected value for each")
+    for number, case in enumerate(cases, 1):
+        arguments = case if isinstance(case, tuple) else (case,)
+        told = ", ".join(describe(argument) for argument in arguments)
+        wanted = expected(*arguments) if callable(expected) else expected[number - 1]
+        fault = find_fault(answer, arguments, wanted, tolerance)
+        if fault:
+            print(" ".join(f"Not yet. Case {number} of {len(cases)}, ({told}): {fault}. {hint}".split()))
+            return
+    print(f"Right: {len(cases)} of {len(cases)} cases agree.")
+
+
+def find_fault(answer: Callable[..., Any], arguments: Sequence[Any], wanted: Any, tolerance: float) -> str:
+    """What is wrong with one answer, in words; nothing if it is right."""
+    try:
+        got = answer(*arguments)
+        got_value, wanted_value = np.asarray(got), np.asarray(wanted)
+    except Exception as error:  # whatever a reader's code does is an answer
+        return f"it raised {type(error).__name__}: {error}"
+    if got is None:
+        return "the answer is None; write the function's body, end it with return, and run the cell again"
+    if got_value.shape != wanted_value.shape and max(got_value.size, wanted_value.size) > 1:
+        return f"got an array of shape {got_value.shape}, wanted {wanted_value.shape}"
+    got_value = got_value.reshape(wanted_value.shape) if got_value.size == wanted_value.size else got_value
+    if agree(got_value, wanted_value, tolerance):
+        return ""
+    where = ""
+    if wanted_value.size > LONGEST and got_value.dtype.kind in "biuf":
+        distance = np.abs(got_value.astype("float64") - wanted_value)
+        place = tuple(int(i) for i in np.unravel_index(distance.argmax(), distance.shape))
+        where, got, wanted = f" at {list(place)}, where they differ most", got_value[place], wanted_value[place]
+    return f"got {describe(got)}{where}, wanted {describe(wanted)}"
+
+
+def agree(got: Any, wanted: Any, tolerance: float) -> bool:
+    """Whether two NumPy arrays hold the same: numbers up to `tolerance`, all else exactly."""
+    if got.dtype.kind in "biuf" and wanted.dtype.kind in "biuf":
+        return bool(np.allclose(got, wanted, tolerance, tolerance, equal_nan=True))
+    return bool(np.array_equal(got, wanted))
+
+
+def describe(value: Any) -> str:
+    """A value in a few words: numbers rounded, small arrays spelled out, large ones by their shape, functions by their name."""
+    if callable(value):
+        return str(getattr(value, "__name__", type(value).__name__))
+    if isinstance(value, str):
+        return repr(value)
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        return repr(value)
+    if array.ndim and array.size > LONGEST:
+        return f"an array of shape {array.shape}"
+    rounded = np.round(array.astype("float64"), 4).tolist() if array.dtype.kind == "f" else array.tolist()
+    return str(rounded)

@@ -1,0 +1,172 @@
+"""What MXNet calls things in a graph: names of nodes, inputs and outputs, and which attributes it writes down.
+
+Nothing here changes a value. It makes graphs and files look as MXNet's own, so that scripts which ask for `fc1_weight` or
+`dropout0_identity0_output` find it, and files equal those that MXNet writes. What an operator is stands in minimx/op.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..base import ArgumentError, MXNetError
+from ..op import Op
+
+# ---- names
+
+# Nodes are named after the function that was called, in lower case; here the operators that are called by another name than their own.
+HINTS = {
+    "BlockGrad": "stop_gradient", "SliceChannel": "split", "SwapAxis": "swapaxes", "_copy": "identity", "_np_cumsum": "cumsum",
+    "_ravel_multi_index": "ravel_multi_index", "_unravel_index": "unravel_index", "broadcast_axis": "broadcast_axes",
+}  # fmt: skip
+PREFIXES = ("_contrib_", "_image_", "_linalg_")  # MXNet's modules: `sym.contrib.box_nms` is the operator `_contrib_box_nms`
+
+
+def hint_of(op: Op) -> str:
+    """What the automatic name of a node of `op` begins with: "fullyconnected" in `fullyconnected0`."""
+    found = HINTS.get(op.name)
+    if found is not None:
+        return found
+    for prefix in PREFIXES:
+        if op.name.startswith(prefix):
+            return op.name[len(prefix) :].lower()
+    return op.name.lower()
+
+
+# Outputs are called `<node>_output`, several `<node>_output0`, `<node>_output1`, ...; here the operators whose outputs have names.
+OUTPUTS = {
+    "BatchNorm": ("output", "mean", "var"), "BilinearSampler": ("output", "tmp"), "Dropout": ("output", "mask"),
+    "GridGenerator": ("output", "grid_dst"), "GroupNorm": ("output", "mean", "std"), "InstanceNorm": ("output", "mean", "var"),
+    "L2Normalization": ("output", "norm"), "LRN": ("output", "tmp_norm"), "LayerNorm": ("output", "mean", "std"),
+    "LeakyReLU": ("output", "mask"), "Pooling": ("output", "workspace"), "RNN": ("output", "state_output", "statecell_output"),
+    "ROIPooling": ("output", "maxidx"), "make_loss": ("loss",),
+}  # fmt: skip
+
+# How many outputs MXNet counts, those that nobody sees included, where that differs from ours.
+COUNTS = {
+    "BatchNorm": 3, "BilinearSampler": 2, "CTCLoss": 2, "Correlation": 3, "Dropout": 2, "GridGenerator": 2, "GroupNorm": 3,
+    "InstanceNorm": 3, "L2Normalization": 2, "LRN": 2, "LayerNorm": 3, "ROIPooling": 2, "SpatialTransformer": 3, "_linalg_slogdet": 4,
+    "sort": 2,
+}  # fmt: skip
+
+
+def stored_outputs(op: Op | None) -> int:
+    """How many outputs MXNet counts for a node of `op` in its files."""
+    if op is None:
+        return 1
+    if op.name == "Pooling":  # oneDNN keeps the places of the maxima beside them, for arrays whose channels come first
+        return 2 if getattr(op, "pool_type", "") == "max" and not str(getattr(op, "layout", None) or "NC").endswith("C") else 1
+    if op.name == "topk":
+        return 2 if getattr(op, "ret_typ", "") in ("value", "both") else 1
+    return COUNTS.get(op.name, op.num_visible)
+
+
+def output_name(op: Op | None, name: str, index: int) -> str:
+    """The name of output `index` of the node `name`. A variable, which has no operator, gives its own name to its output."""
+    if op is None:
+        return name
+    named = OUTPUTS.get(op.name)
+    if named is not None and index < len(named):
+        return f"{name}_{named[index]}"
+    return f"{name}_output{index}" if stored_outputs(op) > 1 else f"{name}_output"
+
+
+# A monitor of all values calls inputs `<node>_data`, `<node>_weight`; the only input of most operators `<node>_input0`.
+SINGLE_DATA = frozenset({
+    "Dropout", "L2Normalization", "LRN", "LeakyReLU", "Pad", "Pooling", "SliceChannel", "SwapAxis", "log_softmax", "softmax", "softmin",
+})  # fmt: skip
+
+
+def input_label(op: Op, name: str, index: int) -> str:
+    """What a monitor calls input `index` of the node `name`."""
+    if op.inputs == ("data",) and op.name not in SINGLE_DATA:
+        return f"{name}_input0"
+    if op.inputs[-1].endswith("*") and index >= len(op.inputs) - 1:
+        return f"{name}_arg{index - len(op.inputs) + 1}"
+    return f"{name}_{op.inputs[index].rstrip('?')}"
+
+
+# ---- attributes of nodes
+
+# Attributes of a node that are not its operator's. They are stored as `__lr_mult__`, and can be asked for by either name.
+PLAIN_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
+
+
+def is_node_key(key: str) -> bool:
+    """Whether `key` is an attribute that any node may have: `__anything__`, or one of those that MXNet writes without underscores."""
+    return (key.startswith("__") and key.endswith("__")) or key in PLAIN_KEYS
+
+
+def stored_key(key: str) -> str:
+    """The key under which an attribute is stored. Raises ArgumentError for the old form that addressed a node's input."""
+    if key in PLAIN_KEYS:
+        return f"__{key}__"
+    for plain in PLAIN_KEYS:
+        if key.endswith(f"_{plain}"):
+            owner = key[: -len(plain) - 1]
+            raise ArgumentError(f"attribute {key!r} belongs to the input {owner!r}: pass {owner}=mx.sym.var('{owner}', {plain}=...)")
+    return key
+
+
+def listed(attrs: dict[str, str]) -> dict[str, str]:
+    """Attributes as `list_attr` shows them: `__lr_mult__` as `lr_mult`, too."""
+    plain = {key[2:-2]: text for key, text in attrs.items() if key[2:-2] in PLAIN_KEYS and key.startswith("__")}
+    return {**attrs, **plain}
+
+
+# Attributes that MXNet's layers (Gluon) always pass, so that they stand in its files although they have their default.
+SPELT_OUT = {
+    "BatchNorm": ("axis", "eps", "fix_gamma", "momentum", "use_global_stats"),
+    "Convolution": ("dilate", "kernel", "layout", "no_bias", "num_filter", "num_group", "pad", "stride"),
+    "Deconvolution": ("adj", "dilate", "kernel", "layout", "no_bias", "num_filter", "num_group", "pad", "stride"),
+    "Embedding": ("dtype", "input_dim", "output_dim", "sparse_grad"),
+    "FullyConnected": ("flatten", "no_bias", "num_hidden"),
+    "Pooling": ("global_pool", "kernel", "layout", "pad", "pool_type", "pooling_convention", "stride"),
+    "RNN": (
+        "bidirectional", "lstm_state_clip_max", "lstm_state_clip_min", "lstm_state_clip_nan", "mode", "num_layers", "p", "projection_size",
+        "state_outputs", "state_size", "use_sequence_length",
+    ),
+    "SwapAxis": ("dim1", "dim2"),
+}  # fmt: skip
+
+
+def attr_text(value: Any) -> str:
+    """A value of an attribute as MXNet writes it."""
+    return value.name if isinstance(value, np.dtype) else str(value)
+
+
+def written_attrs(op: Op, operands: int) -> dict[str, str]:
+    """The attributes of a node that a function made: those that differ from their defaults, and those that MXNet always writes."""
+    attrs = {key: attr_text(getattr(op, key)) for key in SPELT_OUT.get(op.name, ()) if getattr(op, key, None) is not None}
+    attrs.update(op.attrs())
+    if op.inputs and op.inputs[-1].endswith("*") and "num_outputs" not in attrs:
+        attrs["num_args"] = str(operands)  # MXNet cannot read the node without it
+    return attrs
+
+
+# Variables that are made for missing inputs say how they are to be initialised, where it is not as the name suggests.
+INITIALIZERS = {
+    ("BatchNorm", "moving_mean"): '["zero", {}]',
+    ("BatchNorm", "moving_var"): '["one", {}]',
+    ("LeakyReLU", "gamma"): '["Constant", {"value": 0.25}]',
+    ("UpSampling", "weight"): '["bilinear", {}]',
+}
+
+
+def operator_attrs(attrs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Those of `attrs` that are the operator's own."""
+    return {key: text for key, text in attrs if not (key.startswith("__") and key.endswith("__"))}
+
+
+def require_strings(attrs: dict[str, Any]) -> None:
+    """Raise ArgumentError unless all values are strings."""
+    for key, value in attrs.items():
+        if not isinstance(value, str):
+            raise ArgumentError(f"attribute {key}={value!r}: a string is wanted")
+
+
+def in_node(name: str, error: MXNetError) -> MXNetError:
+    """The error of an operator's rule, with the node that it was met in."""
+    return type(error)(f"Error in operator {name}: {error}")

@@ -1,0 +1,59 @@
+"""What a reader is told about an answer to an exercise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minimx as mx
+from minimx import d2l
+from minimx.base import ArgumentError
+
+
+def told(capsys, *args, **kwargs):
+    d2l.check(*args, **kwargs)
+    return capsys.readouterr().out.rstrip()
+
+
+def test_right_answers_of_every_kind(capsys):
+    assert told(capsys, lambda x: x + 1, lambda x: 1 + x, 1, 2.0) == "Right: 2 of 2 cases agree."
+    assert told(capsys, lambda x, y: mx.nd.dot(x, y), [[[2.0]]], (mx.nd.ones((1, 2)), mx.nd.ones((2, 1)))).startswith("Right")
+    assert told(capsys, lambda name: name.upper(), ["A"], "a").startswith("Right")
+    assert told(capsys, lambda x: x > 1, [True, False], 2, 1).startswith("Right")
+    # an array of one element, as MXNet's sums are, is that number
+    assert told(capsys, lambda x: x.sum(), [6], mx.nd.array([1, 2, 3])).startswith("Right")
+
+
+def test_the_first_difference_is_told_with_its_case_and_the_hint(capsys):
+    text = told(capsys, lambda x: x * x, lambda x: 2 * x, 2, 3, 4, hint="Not the square.")
+    assert text == "Not yet. Case 2 of 3, (3): got 9, wanted 6. Not the square."
+    text = told(capsys, lambda x, f: x, [[1.0, 2.5]], (mx.nd.array([1, 2]), len))
+    assert text == "Not yet. Case 1 of 1, ([1.0, 2.0], len): got [1.0, 2.0], wanted [1.0, 2.5]."
+
+
+def test_of_large_arrays_the_place_is_told(capsys):
+    wrong = np.zeros((3, 4))
+    wrong[1, 2] = 5
+    text = told(capsys, lambda x: wrong, lambda x: x, np.zeros((3, 4)))
+    assert text == ("Not yet. Case 1 of 1, (an array of shape (3, 4)): got 5.0 at [1, 2], where they differ most, wanted 0.0.")
+
+
+def test_missing_answers_wrong_shapes_and_errors(capsys):
+    assert "the answer is None; write the function's body" in told(capsys, lambda x: None, [1], 0)
+    assert "got an array of shape (2,), wanted (3,)" in told(capsys, lambda x: [1, 2], [[1, 2, 3]], 0)
+    assert "got an array of shape (2,), wanted ()" in told(capsys, lambda x: [1, 2], [1], 0)
+    assert "got [], wanted 1" in told(capsys, lambda x: [], [1], 0)
+    assert "it raised ShapeError: broadcast_add:" in told(capsys, lambda x: x + mx.nd.ones(3), [0], mx.nd.ones(2))
+    assert "it raised ValueError" in told(capsys, lambda x: [[1], [1, 2]], [0], 0)
+    assert "got 'b', wanted 'a'" in told(capsys, lambda x: "b", ["a"], 0)
+
+
+def test_a_failure_that_waits_in_the_result_is_the_answers(capsys):
+    assert "it raised MXNetError" in told(capsys, lambda x: mx.nd.random.normal(0, -1, shape=(2,)), [[0, 0]], 0)
+
+
+def test_faults_of_the_exercise_raise():
+    with pytest.raises(ArgumentError, match="0 cases"):
+        d2l.check(len, [])
+    with pytest.raises(ArgumentError, match="expected value for each"):
+        d2l.check(len, [1], "a", "b")

@@ -1,0 +1,308 @@
+"""Random programs of reads, writes, views, pushed functions and failures, and two ways to run them.
+
+`run` executes a program on the engine as it is. `run_naively` executes it one instruction after the other under NaiveEngine, and keeps book of
+what has failed: an instruction that reads something failed is skipped, and what it should have written has failed with the same error. The
+engine's contract is that both end alike, value for value and error for error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minimx import cpu, engine, nd
+from minimx.nd.ndarray import NDArray, invoke
+from minimx.op import Kind, Op, Spec
+
+REGISTERS = 5
+SMALL, LARGE = 8, 40_000  # elements: run at once by the pushing thread; recorded, and fused in groups
+
+
+class Boom(Exception):
+    """The failure that programs inject."""
+
+
+@dataclass(frozen=True)
+class Reverse(Op):
+    """A fresh array in reverse order. Not elementwise: a large one is a task of its own."""
+
+    name: ClassVar[str] = "reverse_for_test"
+
+    def infer(self, data: Spec) -> Spec:
+        return data
+
+    def kernel(self, xp: Any, data: Any) -> Any:
+        return data[::-1].copy()
+
+
+@dataclass(frozen=True)
+class Explode(Op):
+    """An elementwise operation whose kernel raises."""
+
+    name: ClassVar[str] = "explode"
+    kind = Kind.ELEMENTWISE
+
+    number: int
+
+    def infer(self, data: Spec) -> Spec:
+        return data
+
+    def kernel(self, xp: Any, data: Any, out: Any = None) -> Any:
+        raise Boom(f"number {self.number}")
+
+
+@dataclass(frozen=True)
+class AddInto(Op):
+    """data += value in the memory of data; with `number` >= 0 it fails half-way."""
+
+    name: ClassVar[str] = "add_into"
+    inputs: ClassVar[tuple[str, ...]] = ("data", "value")
+    mutates: ClassVar[tuple[int, ...]] = (0,)
+
+    number: int = -1
+
+    @property
+    def num_outputs(self) -> int:
+        return 0
+
+    def infer(self, data: Spec, value: Spec) -> tuple[Spec, ...]:
+        return ()
+
+    def kernel(self, xp: Any, data: Any, value: Any) -> tuple[Any, ...]:
+        if self.number >= 0:
+            data[: len(data) // 2] = -1
+            raise Boom(f"number {self.number}")
+        data += value
+        return ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One instruction: what to do, with which registers, and a number that it may use."""
+
+    what: str
+    a: int
+    b: int
+    c: int
+    number: int
+    lazy: bool
+
+    def __str__(self) -> str:
+        return f"{self.what} r{self.a} r{self.b} r{self.c} {self.number}{' (lazy)' if self.lazy else ''}"
+
+
+@dataclass(frozen=True)
+class Program:
+    steps: tuple[Step, ...]
+    size: int
+    lanes: int
+    workers: int
+    bulk: int
+    gated: int  # this many registers are held back until `gate_opens`
+    gate_opens: int  # position at which the gate opens
+
+    def contexts(self) -> list[Any]:
+        first = 0 if self.workers == 1 else 4  # lanes keep their number of workers: two kinds of programs use other devices
+        return [cpu(first + number) for number in range(self.lanes)]
+
+
+Effect = tuple[list[int], Callable[[list[NDArray]], NDArray | None], str]
+
+
+def effect(step: Step, registers: list[NDArray]) -> Effect:
+    """(registers read, function that does it, what becomes of r[a]): "new" r[a] is another array, "write" it is overwritten as a
+    whole or, if r[a] is a view of an array, in part, "part" it is changed, "read" nothing."""
+    a, b, c, number = step.a, step.b, step.c, step.number
+    size = registers[a].size
+    half, start = size // 2, number % (size // 2)
+    stop = start + half
+
+    def write(function: Callable[[list[NDArray]], Any]) -> Callable[[list[NDArray]], None]:
+        def call(registers: list[NDArray]) -> None:
+            function(registers)
+
+        return call
+
+    if step.what == "add":
+        return [b, c], lambda r: r[b] + r[c], "new"
+    if step.what == "chain":
+        return [b, c], lambda r: nd.maximum(r[b] * 0.5 + r[c], r[b]) - 1, "new"
+    if step.what == "reverse":
+        return [b], lambda r: invoke(Reverse(), [r[b]])[0], "new"
+    if step.what == "view":
+        return [], lambda r: r[b].reshape((-1,)), "alias"
+    if step.what == "detach":
+        return [], lambda r: r[b].detach(), "alias"
+    if step.what == "copy":
+        return [b], lambda r: r[b].copyto(r[c].context), "new"
+    if step.what == "iadd":
+        return [a, b], write(lambda r: r[a].__iadd__(r[b])), "write"
+    if step.what == "out":
+        return [b, c], write(lambda r: nd.maximum(r[b], r[c], out=r[a])), "write"
+    if step.what == "fill":
+        return [], write(lambda r: r[a].__setitem__(slice(None), number % 7)), "write"
+    if step.what == "fill_part":
+        return [], write(lambda r: r[a].__setitem__(slice(start, stop), number % 5)), "part"
+    if step.what == "copy_part":  # r[a] and r[b] may be one array: the value is a view of what is overwritten
+        return [b], write(lambda r: r[a].__setitem__(slice(start, stop), r[b][half - start : 2 * half - start] + 1)), "part"
+    if step.what == "view_iadd":
+        return [a, b], write(lambda r: r[a][start:stop].__iadd__(r[b][0:half])), "part"
+    if step.what == "index_write":
+        index = [0, start, size - 1]
+        return [a, b], write(lambda r: r[a].__setitem__(index, r[b][0:3])), "part"
+    if step.what == "add_into":
+        return [a, b], write(lambda r: invoke(AddInto(), [r[a], r[b]])), "part"
+    if step.what == "push":
+        return [b, c, a], write(lambda r: engine.push(_combine(step), reads=[r[b], r[c]], writes=[r[a]])), "part"
+    if step.what == "push_view":
+        return [b, a], write(lambda r: engine.push(_accumulate(step), reads=[r[b][0:half]], writes=[r[a][start:stop]])), "part"
+    if step.what == "explode":
+        return [b], lambda r: invoke(Explode(number), [r[b]])[0], "new"
+    if step.what == "explode_out":
+        return [b], write(lambda r: invoke(Explode(number), [r[b]], r[a])), "write"
+    if step.what == "explode_into":
+        return [a, b], write(lambda r: invoke(AddInto(number), [r[a], r[b]])), "part"
+    assert step.what == "push_explode"
+    return [b, a], write(lambda r: engine.push(_explode(step), reads=[r[b]], writes=[r[a]])), "part"
+
+
+WHATS = (
+    "add", "chain", "reverse", "view", "detach", "copy", "iadd", "out", "fill", "fill_part", "copy_part", "view_iadd", "index_write",
+    "add_into", "push", "push_view", "explode", "explode_out", "explode_into", "push_explode", "read", "wait_all",
+)  # fmt: skip
+
+
+def _delay(step: Step) -> None:
+    if step.number % 3 == 0:
+        time.sleep(step.number % 10 * 1e-4)  # a random delay is what is tested: other orders of tasks
+
+
+def _combine(step: Step) -> Callable[..., None]:
+    def combine(left: Any, right: Any, out: Any) -> None:
+        _delay(step)
+        out[...] = out * 0.5 + left - right
+
+    return combine
+
+
+def _accumulate(step: Step) -> Callable[..., None]:
+    def accumulate(source: Any, out: Any) -> None:
+        _delay(step)
+        out += source
+
+    return accumulate
+
+
+def _explode(step: Step) -> Callable[..., None]:
+    def explode(source: Any, out: Any) -> None:
+        _delay(step)
+        out[: len(out) // 3] = -2
+        raise Boom(f"number {step.number}")
+
+    return explode
+
+
+def start(program: Program) -> list[NDArray]:
+    contexts = program.contexts()
+    made = []
+    for number in range(REGISTERS):
+        values = np.arange(program.size, dtype=np.float32) % (number + 5)
+        if number == 0:
+            made.append(nd.from_numpy(values))  # memory that somebody else sees: it must be written to, never replaced
+        else:
+            made.append(nd.array(values, ctx=contexts[number % len(contexts)]))
+    return made
+
+
+def told(error: BaseException) -> str:
+    """What an error says, without the name that the engine puts before a kernel's message, and without notes."""
+    return str(error).split("\n")[0].split(": ")[-1]
+
+
+def outcome(array: NDArray) -> Any:
+    """The value of an array, or what its failure says."""
+    try:
+        return array.asnumpy()
+    except Exception as error:
+        return told(error)
+
+
+def run(program: Program) -> list[Any]:
+    """All that the program reads, and all registers at its end: values, or what failures say."""
+    log: list[Any] = []
+    gate = threading.Event()
+    before = engine.set_bulk_size(program.bulk)
+    try:
+        registers = start(program)
+        for number in range(program.gated):
+            engine.push(lambda _: gate.wait(60), writes=[registers[number]], name="gate")
+        for position, step in enumerate(program.steps):
+            if position == program.gate_opens or step.what in ("read", "wait_all"):
+                gate.set()
+            with engine.lazy() if step.lazy else contextlib.nullcontext():
+                if step.what == "read":
+                    log.append(outcome(registers[step.a]))
+                elif step.what == "wait_all":
+                    with contextlib.suppress(Exception):
+                        engine.waitall()
+                else:
+                    _, function, becomes = effect(step, registers)
+                    result = function(registers)
+                    if result is not None:
+                        registers[step.a] = result
+        gate.set()
+        log += [outcome(register) for register in registers]
+    finally:
+        gate.set()
+        engine.set_bulk_size(before)
+        with contextlib.suppress(Exception):
+            engine.waitall()
+    return log
+
+
+def run_naively(program: Program) -> list[Any]:
+    """The same under NaiveEngine, with the failures kept in a table: Var -> what its failure says."""
+    log: list[Any] = []
+    failed: dict[Any, str] = {}
+    registers = start(program)
+
+    def state(number: int) -> Any:
+        return failed.get(registers[number].var) or registers[number].asnumpy()
+
+    with engine.naive():
+        for step in program.steps:
+            if step.what == "read":
+                log.append(state(step.a))
+            elif step.what != "wait_all":
+                reads, function, becomes = effect(step, registers)
+                target = registers[step.a]
+                if becomes == "part" or (becomes == "write" and target.offset >= 0):
+                    reads = [*reads, step.a]
+                failure = next((failed[registers[n].var] for n in reads if registers[n].var in failed), None)
+                result = None
+                if failure is None:
+                    try:
+                        result = function(registers)
+                    except Exception as error:
+                        failure = told(error)
+                if becomes in ("new", "alias"):
+                    registers[step.a] = result if result is not None else nd.zeros((program.size,), ctx=target.context)
+                    target = registers[step.a]
+                if failure is not None:
+                    failed[target.var] = failure
+                elif becomes == "write":
+                    failed.pop(target.var, None)
+        return log + [state(number) for number in range(REGISTERS)]
+
+
+def same(left: Sequence[Any], right: Sequence[Any]) -> bool:
+    """Whether two logs are equal, bit for bit."""
+    return len(left) == len(right) and all(
+        (one == other) if isinstance(one, str) or isinstance(other, str) else np.array_equal(one, other) for one, other in zip(left, right)
+    )

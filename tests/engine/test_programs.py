@@ -1,0 +1,60 @@
+"""Random programs end as they would under NaiveEngine: every value, and every error where NaiveEngine has it.
+
+One to four lanes with one or two workers each, segments of one to fifteen operations, parts of the program lazy, functions that take their time, and
+a gate that holds some arrays back so that much is queued behind them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from minimx import engine
+from minimx.engine import lanes
+from minimx.engine.task import Task
+
+from .programs import LARGE, REGISTERS, SMALL, WHATS, Program, Step, run, run_naively, same
+
+register = st.integers(0, REGISTERS - 1)
+steps = st.builds(Step, st.sampled_from(WHATS), register, register, register, st.integers(0, 99), st.booleans())
+
+
+def programs(count: int) -> st.SearchStrategy[Program]:
+    """Programs on `count` lanes."""
+    return st.builds(
+        Program,
+        st.lists(steps, min_size=1, max_size=25).map(tuple),
+        size=st.sampled_from((SMALL, LARGE)),
+        lanes=st.just(count),
+        workers=st.sampled_from((1, 2)),
+        bulk=st.sampled_from((1, 5, 15)),
+        gated=st.integers(0, REGISTERS),
+        gate_opens=st.integers(0, 25),
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def threads_change_often() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def check(program: Program) -> None:
+    for context in program.contexts():
+        with lanes.scheduler.lock:
+            lanes.scheduler.lane(context).workers = program.workers
+    wanted, got = run_naively(program), run(program)
+    assert same(got, wanted), "\n".join(str(step) for step in program.steps)
+
+
+thorough = settings(max_examples=200, deadline=None, report_multiple_bugs=False, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_random_programs_equal_naive_engine(count: int) -> None:
+    thorough(given(programs(count))(check))()
