@@ -253,10 +253,11 @@ def _initializer(fields: tuple[dataclasses.Field[Any], ...]) -> Any:
     """The method `__init__` of a class with these fields. It writes past the guard against changes."""
     arguments: list[str] = ["self"]
     defaults: dict[str, Any] = {}
-    required_late = [field.default is dataclasses.MISSING for field in fields[1:]]
-    if any(late and fields[i].default is not dataclasses.MISSING for i, late in enumerate(required_late)):
-        arguments.append("*")  # an attribute without a default after one with: by keyword only
-    for field in fields:
+    positional = [field for field in fields if not field.kw_only]
+    for field in (*positional, None, *(field for field in fields if field.kw_only)):
+        if field is None:
+            arguments += ["*"] if len(positional) < len(fields) else []
+            continue
         has_default = field.default is not dataclasses.MISSING
         defaults[f"default_{field.name}"] = field.default
         arguments.append(f"{field.name}=default_{field.name}" if has_default else field.name)
@@ -353,6 +354,17 @@ class How(TypedDict, total=False):
 
 HOW = frozenset(How.__annotations__)
 
+# Attributes of a node of a graph that are not its operator's; any call may carry them, as any `__name__`. Arrays ignore them.
+NODE_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
+
+# How an operator is applied that is called without any tensor but with a name: `sym` enters the way to make a node with variables.
+open_calls: list[Callable[[Op, Sequence[Any], Any], Any]] = []
+
+
+def is_node_key(key: str) -> bool:
+    """Whether `key` is an attribute that any node may have: `__anything__`, or one that MXNet writes without underscores."""
+    return (key.startswith("__") and key.endswith("__")) or key in NODE_KEYS
+
 
 def apply(op: Op, *operands: Any, **how: Any) -> Any:
     """Apply `op`: compute if the operands are arrays, build a node if they are symbols.
@@ -361,11 +373,14 @@ def apply(op: Op, *operands: Any, **how: Any) -> Any:
     no tensors, and whatever the operator's rule of shapes raises.
     """
     if how and not how.keys() <= HOW:
-        unknown = ", ".join(sorted(how.keys() - HOW))
-        raise ArgumentError(f"{op.name}: unknown argument {unknown}; it takes {signature_of(op)}")
+        unknown = sorted(key for key in how.keys() - HOW if not is_node_key(key) and key not in op.ignored_attrs())
+        if unknown:
+            raise ArgumentError(f"{op.name}: unknown argument {', '.join(unknown)}; it takes {signature_of(op)}")
     for operand in operands:
         if isinstance(operand, Tensor):
             return type(operand)._apply(op, operands, how)  # type: ignore[arg-type]
+    if how.get("name") and open_calls and all(operand is None for operand in operands):
+        return open_calls[0](op, operands, how)
     got = ", ".join(type(operand).__name__ for operand in operands) or "nothing"
     raise ArgumentError(f"{op.name}: an NDArray or a Symbol is wanted, got {got}; make one with nd.array(...)")
 

@@ -263,7 +263,7 @@ def linalg_gelqf(A: T, **how: Unpack[How]) -> list[T]:
     return apply(Gelqf(), A, **how)
 
 
-@register("_linalg_syevd", "linalg_syevd")
+@register("_linalg_syevd")
 class Syevd(Op):
     inputs: ClassVar = ("A",)
     saves_inputs = False

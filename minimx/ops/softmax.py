@@ -46,6 +46,8 @@ class Normalizer(Op):
         axis = normalize_axis(self, self.axis, data.ndim)
         if self.dtype is not None and self.dtype.kind != "f":
             raise ArgumentError(f"{self.name}: dtype={self.dtype.name} is not a floating dtype")
+        if self.use_length and "length?" not in self.inputs:
+            raise ArgumentError(f"{self.name}: use_length=True is not possible: it has no input of lengths; softmax has one")
         require_input(self, "length", length, self.use_length, "pass the lengths together with use_length=True")
         if length is not None:
             if length.dtype.kind not in "iu":

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base import ArgumentError, MXNetError
-from ..op import Op
+from ..op import NODE_KEYS, Op
 
 # ---- names
 
@@ -88,22 +88,14 @@ def input_label(op: Op, name: str, index: int) -> str:
     return f"{name}_{op.inputs[index].rstrip('?')}"
 
 
-# ---- attributes of nodes
-
-# Attributes of a node that are not its operator's. They are stored as `__lr_mult__`, and can be asked for by either name.
-PLAIN_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
-
-
-def is_node_key(key: str) -> bool:
-    """Whether `key` is an attribute that any node may have: `__anything__`, or one of those that MXNet writes without underscores."""
-    return (key.startswith("__") and key.endswith("__")) or key in PLAIN_KEYS
+# ---- attributes of nodes: `lr_mult` and the others of NODE_KEYS are stored as `__lr_mult__`, and can be asked for by either name
 
 
 def stored_key(key: str) -> str:
     """The key under which an attribute is stored. Raises ArgumentError for the old form that addressed a node's input."""
-    if key in PLAIN_KEYS:
+    if key in NODE_KEYS:
         return f"__{key}__"
-    for plain in PLAIN_KEYS:
+    for plain in NODE_KEYS:
         if key.endswith(f"_{plain}"):
             owner = key[: -len(plain) - 1]
             raise ArgumentError(f"attribute {key!r} belongs to the input {owner!r}: pass {owner}=mx.sym.var('{owner}', {plain}=...)")
@@ -112,7 +104,7 @@ def stored_key(key: str) -> str:
 
 def listed(attrs: dict[str, str]) -> dict[str, str]:
     """Attributes as `list_attr` shows them: `__lr_mult__` as `lr_mult`, too."""
-    plain = {key[2:-2]: text for key, text in attrs.items() if key[2:-2] in PLAIN_KEYS and key.startswith("__")}
+    plain = {key[2:-2]: text for key, text in attrs.items() if key[2:-2] in NODE_KEYS and key.startswith("__")}
     return {**attrs, **plain}
 
 
@@ -170,3 +162,7 @@ def require_strings(attrs: dict[str, Any]) -> None:
 def in_node(name: str, error: MXNetError) -> MXNetError:
     """The error of an operator's rule, with the node that it was met in."""
     return type(error)(f"Error in operator {name}: {error}")
+
+
+# MXNet has no gradient for these, and refuses to bind a graph that would need one.
+NO_GRADIENT = frozenset({"batch_take"})

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..base import ArgumentError, FileFormatError, MXNetError
 from ..op import Op, find, input_names
-from .conventions import PLAIN_KEYS, stored_outputs
+from .conventions import NODE_KEYS, stored_outputs
 from .graph import Entry, Node, made_variable, parsed, topological_order
 
 VERSION = 10901  # of MXNet, whose format this is
@@ -155,7 +155,7 @@ def _node(record: dict[str, Any], nodes: list[Node], version: int) -> Node:
     # Before 1.0 attributes were called "attr", and before 0.9 the operator's own "param".
     attrs = {**record.get("param", {}), **record.get("attr", {}), **record.get("attrs", {})}
     entries = [(nodes[int(entry[0])], int(entry[1])) for entry in record["inputs"]]
-    own = {key: text for key, text in attrs.items() if not any(plain in key for plain in PLAIN_KEYS) or key.startswith("__")}
+    own = {key: text for key, text in attrs.items() if not any(plain in key for plain in NODE_KEYS) or key.startswith("__")}
     if version < 905 and op_name in ("argmax", "argmin") and own.get("axis") == "-1":
         del own["axis"]  # the default of then, which meant all axes
     if op_name == "null":
@@ -171,7 +171,7 @@ def _node(record: dict[str, Any], nodes: list[Node], version: int) -> Node:
 
 def _set_plain(node: Node, key: str, text: str) -> None:
     """An attribute such as `lr_mult` of the node, or `weight_lr_mult` of its input, as old files have them."""
-    for plain in PLAIN_KEYS:
+    for plain in NODE_KEYS:
         if key == plain:
             node.attrs[f"__{plain}__"] = text
             return

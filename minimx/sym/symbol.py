@@ -16,7 +16,7 @@ from ..op import HOW, Op, Tensor
 from ..ops import casting as _casting_ops, shape as _shape_ops
 from ..ops.fluent import Fluent
 from . import executor, infer, serialize
-from .conventions import PLAIN_KEYS, is_node_key, listed, stored_key
+from .conventions import NODE_KEYS, is_node_key, listed, stored_key
 from .graph import Entry, Node, apply_node, copied, inputs_of, topological_order
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class Symbol(Fluent):
             return None
         attrs = self.entries[0][0].attrs
         found = attrs.get(key)
-        return attrs.get(stored_key(key)) if found is None and key in PLAIN_KEYS else found
+        return attrs.get(stored_key(key)) if found is None and key in NODE_KEYS else found
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
         """All attributes of the node. **Raises** ArgumentError for `recursive`: that is `attr_dict()`."""
