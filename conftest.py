@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,12 @@ import minimx as mx
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Chapters are compared with what book/nbval.cfg says, however pytest was called."""
+    """Chapters are compared with what book/nbval.cfg says, and import this checkout, however pytest was called."""
+    root = Path(__file__).parent
     if getattr(config.option, "nbval_sanitize_with", "absent") is None:
-        config.option.nbval_sanitize_with = str(Path(__file__).parent / "book" / "nbval.cfg")
+        config.option.nbval_sanitize_with = str(root / "book" / "nbval.cfg")
+    # Their kernels are processes that start in book/chapters.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(root), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

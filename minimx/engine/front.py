@@ -204,6 +204,7 @@ def _store(results: list[Any], targets: Sequence[View | None]) -> list[Var]:
             window(var.value, target.offset, target.spec)[...] = value
         else:
             var.value = value
+        if target.offset < 0:
             var.failure, var.ready = None, True
         variables.append(var)
     return variables

@@ -178,7 +178,9 @@ SOFTMAX = [
         (normal(2, 3),),
         lambda x: special.softmax(-2 * x, axis=0),
         label="cold",
-        bad=(Bad(lambda nd: nd.softmin(nd.ones((2,)), use_length=True), ArgumentError, "softmin: use_length=True is not possible"),),
+        bad=(
+            Bad(lambda nd: nd.softmin(nd.ones((2,)), use_length=True), ArgumentError, "softmin: use_length=True is not possible"),
+        ),
     ),
     Case("log_softmax", soft.log_softmax, (normal(2, 3),), lambda x: special.log_softmax(x, axis=-1)),
     Case(

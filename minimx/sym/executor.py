@@ -1,0 +1,490 @@
+"""Executing a graph: an Executor holds a graph's arrays and runs it forward and backward.
+
+`bind` takes the arrays from the caller, `simple_bind` makes them. Both work out the specs of all entries first, so that anything that
+does not fit is an error here and not in the middle of a run. `run` then applies the operators one after the other, on the tape of
+autograd if gradients are wanted; `backward` reads that tape. Outputs are always written into the same arrays. Book: chapter 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import autograd
+from ..autograd import GRAD_REQS, Leaf
+from ..base import ArgumentError, MXNetError, ShapeError, as_dtype
+from ..device import Context, current_context
+from ..nd.creation import array as nd_array, zeros
+from ..nd.ndarray import NDArray, invoke
+from ..op import Op, Shape, Spec
+from . import infer, serialize
+from .conventions import NO_GRADIENT, input_label, stored_outputs
+from .graph import Entry, Node, inputs_of, topological_order
+
+if TYPE_CHECKING:
+    from .symbol import Symbol
+
+Monitor = Callable[[str, NDArray], Any]
+
+
+# ---- running
+
+
+class Plan:
+    """A graph made ready to run: its nodes in order, the operators with open lengths settled, devices, and when values may go."""
+
+    def __init__(self, heads: Sequence[Entry], specs: Mapping[Entry, Spec], context: Context, groups: Mapping[str, Context] | None) -> None:
+        self.heads = list(heads)
+        self.order = topological_order(heads)
+        shapes: infer.Facts = {entry: spec.shape for entry, spec in specs.items()}
+        self.ops: dict[Node, Op] = {node: infer.settled(node, shapes) for node in self.order if node.op is not None}
+        self.contexts = placements(self.order, context, groups or {})
+        self.crosses = bool(groups)  # values may have to be copied between devices
+        last: dict[Entry, Node] = {}
+        for node in self.order:
+            last.update((entry, node) for entry in node.inputs if entry is not None)
+        self.dropped: dict[Node, list[Entry]] = {}  # values that nobody reads after a node
+        for entry, node in last.items():
+            if entry not in self.heads:
+                self.dropped.setdefault(node, []).append(entry)
+
+
+def placements(order: Sequence[Node], context: Context, groups: Mapping[str, Context]) -> dict[Node, Context]:
+    """The device of each node: that of its `ctx_group`; a variable without one is where it is used first; all others on `context`."""
+    found: dict[Node, Context] = {}
+    for node in order:
+        group = groups.get(node.attrs.get("__ctx_group__", ""))
+        if group is not None:
+            found[node] = group
+        elif node.op is not None:
+            found[node] = context
+    for node in order:
+        for entry in node.inputs:
+            if entry is not None:
+                found.setdefault(entry[0], found[node])
+    for node in order:
+        found.setdefault(node, context)
+    return found
+
+
+def run(plan: Plan, arguments: Mapping[Node, NDArray], monitor: Monitor | None = None, monitor_all: bool = False) -> list[NDArray]:
+    """The heads' values from those of the variables. Operators run under the caller's autograd mode, one after the other."""
+    values: dict[Entry, NDArray] = {(node, 0): array for node, array in arguments.items()}
+    for node in plan.order:
+        if node.op is None:
+            continue
+        context = plan.contexts[node]
+        operands = [None if entry is None else values[entry] for entry in node.inputs]
+        if plan.crosses:
+            operands = [each if each is None or each.context == context else each.as_in_context(context) for each in operands]
+        if monitor is not None and monitor_all:
+            _show_inputs(node, operands, monitor)
+        outputs = invoke(plan.ops[node], operands, None, context)
+        for index, output in enumerate(outputs):
+            values[node, index] = output
+            if monitor is not None:
+                monitor(node.output_name(index), output)
+        for entry in plan.dropped.get(node, ()):
+            del values[entry]
+    return [values[entry] for entry in plan.heads]
+
+
+def _show_inputs(node: Node, operands: Sequence[NDArray | None], monitor: Monitor) -> None:
+    """Tell a monitor the inputs of a node: a variable by its own name first, and then each by the node's."""
+    assert node.op is not None
+    for index, (entry, operand) in enumerate(zip(node.inputs, operands)):
+        if entry is not None and operand is not None:
+            if entry[0].op is None:
+                monitor(entry[0].name, operand)
+            monitor(input_label(node.op, node.name, index), operand)
+
+
+def require_differentiable(order: Sequence[Node], heads: Sequence[Entry], wanted: set[Node]) -> None:
+    """Raise MXNetError if a gradient of `heads` for variables `wanted` would have to pass an operator that has none."""
+    depends = set(wanted)
+    for node in order:
+        if any(entry is not None and entry[0] in depends for entry in node.inputs):
+            depends.add(node)
+    reached = {node for node, _ in heads}
+    for node in reversed(order):
+        if node.op is None or node not in reached or node not in depends or node.op.name == "BlockGrad":
+            continue
+        if type(node.op).vjp is Op.vjp or node.op.name in NO_GRADIENT:
+            raise MXNetError(
+                f"operator {node.op.name} (node {node.name}) is not differentiable; bind with grad_req='null', or put BlockGrad behind it"
+            )
+        reached.update(entry[0] for entry in node.inputs if entry is not None)
+
+
+# ---- the executor
+
+
+class Executor:
+    """A graph bound to arrays.
+
+    `arg_arrays`, `grad_arrays` (None where no gradient is wanted) and `aux_arrays` stand in the order of the symbol's lists; `arg_dict`
+    and so on have them by name. `outputs` are overwritten by each `forward`. **Source** MXNet `executor.Executor`.
+    """
+
+    def __init__(
+        self, symbol: Symbol, ctx: Context, specs: Mapping[Entry, Spec], args: list[NDArray], grads: list[NDArray | None], reqs: list[str],
+        aux: list[NDArray], group2ctx: Mapping[str, Context] | None = None, outputs: list[NDArray] | None = None,
+    ) -> None:  # fmt: skip
+        self._symbol = symbol
+        self._ctx = ctx
+        self._specs = specs
+        self._grad_req = reqs
+        self._group2ctx = group2ctx
+        self._arguments, self._states = inputs_of(symbol.entries)
+        self._plan = Plan(symbol.entries, specs, ctx, group2ctx)
+        self._monitor: Monitor | None = None
+        self._monitor_all = False
+        self._heads: list[NDArray] = []  # the outputs of the last forward, on the tape
+        self._leaves: list[Leaf] = []
+        self.arg_arrays = args
+        self.grad_arrays = [None if req == "null" else grad for grad, req in zip(grads, reqs)]
+        self.aux_arrays = aux
+        wanted = {node for node, grad in zip(self._arguments, self.grad_arrays) if grad is not None}
+        require_differentiable(self._plan.order, symbol.entries, wanted)
+        if outputs is None:
+            outputs = [_zeros(specs[entry], self._plan.contexts[entry[0]]) for entry in symbol.entries]
+        self.outputs = outputs
+
+    # ---- by name
+
+    @property
+    def arg_dict(self) -> dict[str, NDArray]:
+        """Arguments by name. **Raises** ValueError if two have one name."""
+        return _by_name([node.name for node in self._arguments], self.arg_arrays)
+
+    @property
+    def grad_dict(self) -> dict[str, NDArray | None]:
+        """Gradients by the name of their argument; None where none is wanted."""
+        return _by_name([node.name for node in self._arguments], self.grad_arrays)
+
+    @property
+    def aux_dict(self) -> dict[str, NDArray]:
+        """Auxiliary states by name."""
+        return _by_name([node.name for node in self._states], self.aux_arrays)
+
+    @property
+    def output_dict(self) -> dict[str, NDArray]:
+        """Outputs by name."""
+        return _by_name(self._symbol.list_outputs(), self.outputs)
+
+    # ---- forward and backward
+
+    def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
+        """Compute the outputs; they are returned at once, and hold their values when those are read.
+
+        **Args** `is_train`: whether layers such as Dropout behave as in training. `kwargs`: arrays or NumPy arrays by the argument's name,
+        whose values are copied into the arguments first. **Raises** TypeError for an unknown name, ValueError for another shape.
+        """
+        self._feed(kwargs)
+        tracked = any(grad is not None for grad in self.grad_arrays)
+        arguments: dict[Node, NDArray] = dict(zip(self._states, self.aux_arrays))
+        self._leaves = []
+        for node, array, grad, req in zip(self._arguments, self.arg_arrays, self.grad_arrays, self._grad_req):
+            arguments[node] = array.detach()  # a view of the same memory with a place on the tape of its own
+            if grad is not None:
+                leaf = Leaf(grad, req)
+                arguments[node].node = leaf
+                self._leaves.append(leaf)
+        with (autograd.record if tracked else autograd.pause)(train_mode=is_train):
+            self._heads = run(self._plan, arguments, self._monitor, self._monitor_all)
+        with autograd.pause(train_mode=is_train):
+            for output, head in zip(self.outputs, self._heads):
+                output[:] = head
+        return self.outputs
+
+    def _feed(self, values: Mapping[str, Any]) -> None:
+        """Copy values into arguments."""
+        if not values:
+            return
+        targets = self.arg_dict
+        for name, value in values.items():
+            if not isinstance(value, (NDArray, np.ndarray)):
+                raise ArgumentError(f"forward: {name} must be an NDArray or a NumPy array, got {type(value).__name__}")
+            if name not in targets:
+                raise ArgumentError(f"forward: no argument is called {name!r}; the symbol has {', '.join(targets)}")
+            if targets[name].shape != value.shape:
+                raise ShapeError(f"forward: argument {name} has shape {targets[name].shape}, got {value.shape}; reshape() makes another executor")
+            with autograd.pause():
+                targets[name][:] = value
+
+    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+        """Compute the gradients of the arguments from those of the outputs, `out_grads`: an array, a list, or a dict by output's name.
+
+        Outputs of loss operators (SoftmaxOutput, make_loss, ...) need none. Several calls may follow one `forward`.
+        **Raises** MXNetError if a gradient of an output is missing.
+        """
+        if not self._heads:
+            raise MXNetError("backward: there is nothing to differentiate yet; call forward(is_train=True) first")
+        heads: list[NDArray] = []
+        starts: list[NDArray | None] = []
+        for (node, _), head, start in zip(self._symbol.entries, self._heads, self._head_gradients(out_grads)):
+            if head.node is None or (start is None and _ignores_head_gradient(node, head)):
+                continue
+            if start is None and not (node.op is not None and node.op.is_loss):
+                raise MXNetError(
+                    f"backward: output {node.name} is no loss, so its gradient is needed: backward(out_grads). To minimise its values, make "
+                    "it one with make_loss"
+                )
+            if start is not None and start.shape != head.shape:
+                raise ShapeError(f"backward: output {node.name} has shape {head.shape}, its gradient {start.shape}; they must be equal")
+            heads.append(head)
+            starts.append(start)
+        reached = autograd.leaf_gradients(heads, starts, retain_graph=True, train_mode=is_train)
+        autograd.deliver(reached, is_train)
+        with autograd.pause():
+            for leaf in {*self._leaves} - {leaf for leaf, _ in reached}:
+                if leaf.req == "write":
+                    leaf.grad[:] = 0
+
+    def _head_gradients(self, out_grads: Any) -> list[NDArray | None]:
+        """One gradient for each output, None where it is missing."""
+        if out_grads is None:
+            listed = []
+        elif isinstance(out_grads, dict):
+            listed = [out_grads.get(name) for name in self._symbol.list_outputs()]
+        else:
+            listed = list(out_grads) if isinstance(out_grads, (list, tuple)) else [out_grads]
+        for gradient in listed:
+            if gradient is not None and not isinstance(gradient, NDArray):
+                raise ArgumentError(f"backward: gradients of outputs must be NDArrays, got {type(gradient).__name__}")
+        return (listed + [None] * len(self._heads))[: len(self._heads)]
+
+    # ---- changes
+
+    def copy_params_from(
+        self, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray] | None = None, allow_extra_params: bool = False
+    ) -> None:
+        """Copy values by name into arguments and auxiliary states. **Raises** ValueError for unknown names unless they are allowed."""
+        for given, targets, what in ((arg_params, self.arg_dict, "argument"), (aux_params or {}, self.aux_dict, "auxiliary state")):
+            for name, array in given.items():
+                if name in targets:
+                    array.astype(targets[name].dtype).copyto(targets[name])
+                elif not allow_extra_params:
+                    raise ArgumentError(f"copy_params_from: no {what} is called {name!r}; the symbol has {', '.join(targets) or 'none'}")
+
+    def set_monitor_callback(self, callback: Monitor, monitor_all: bool = False) -> None:
+        """Have `callback(name, array)` called for each output of each node during `forward`; with `monitor_all` for inputs, too."""
+        self._monitor, self._monitor_all = callback, monitor_all
+
+    def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Shape) -> Executor:
+        """An executor of the same graph for other shapes of arguments. It shares the memory of what did not grow.
+
+        **Args** `partial_shaping`: let arguments that are not given change their shapes, too. `allow_up_sizing`: let arrays grow, which
+        gives them new memory. **Raises** MXNetError for either where it is not allowed.
+        """
+        specs = self._reshaped_specs(kwargs)
+        args: list[NDArray] = []
+        grads: list[NDArray | None] = []
+        for node, array, grad in zip(self._arguments, self.arg_arrays, self.grad_arrays):
+            shape = specs[node, 0].shape
+            if shape != array.shape and node.name not in kwargs and not partial_shaping:
+                raise ShapeError(
+                    f"reshape: argument {node.name}, which is not given, would change from {array.shape} to {shape}; partial_shaping=True allows that"
+                )
+            args.append(_resized(node.name, array, shape, allow_up_sizing))
+            grads.append(None if grad is None else _resized(node.name, grad, shape, allow_up_sizing))
+        aux = [_resized(node.name, array, specs[node, 0].shape, allow_up_sizing) for node, array in zip(self._states, self.aux_arrays)]
+        outputs = [
+            _resized(node.name, array, specs[node, index].shape, True) for (node, index), array in zip(self._symbol.entries, self.outputs)
+        ]
+        other = Executor(self._symbol, self._ctx, specs, args, grads, self._grad_req, aux, self._group2ctx, outputs)
+        other._monitor, other._monitor_all = self._monitor, self._monitor_all
+        return other
+
+    def _reshaped_specs(self, shapes: Mapping[str, Shape]) -> dict[Entry, Spec]:
+        """Specs of all entries for new shapes of some arguments; those of which nothing follows keep theirs."""
+        nodes = [*self._arguments, *self._states]
+        given = infer.assigned(nodes, (), shapes, "reshape", self._arguments)
+        known = {(node, 0): infer.known_shape(node.name, shape) for node, shape in given.items()}
+        order = self._plan.order
+        facts = infer.spread_shapes(order, known, {})
+        for node in nodes:
+            if not infer.is_whole(facts.get((node, 0))):
+                known[node, 0] = self._specs[node, 0].shape
+                facts = infer.spread_shapes(order, known, {})
+        return infer.forward_specs(order, {node: self._specs[node, 0].with_shape(facts[node, 0]) for node in nodes}, facts)
+
+    def debug_str(self) -> str:
+        """The graph in words, and how much memory the outputs of its nodes take."""
+        computed = sum(spec.nbytes for (node, _), spec in self._specs.items() if node.op is not None)
+        return f"{serialize.describe(self._symbol.entries)}Total {computed >> 20} MB allocated\n"
+
+
+def _by_name(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+    if len(set(names)) != len(names):
+        raise ArgumentError(f"several have one name, so they cannot be listed by name: {', '.join(names)}")
+    return dict(zip(names, values))
+
+
+def _zeros(spec: Spec, context: Context) -> NDArray:
+    return zeros(spec.shape, context, spec.dtype)
+
+
+def _resized(name: str, array: NDArray, shape: Shape, may_grow: bool) -> NDArray:
+    """An array of `shape` in the memory of `array` if that is large enough, else in new memory."""
+    if shape == array.shape:
+        return array
+    wanted = Spec.of(shape, array.dtype)
+    if wanted.size <= array.size:
+        return array.reshape(-1)[: wanted.size].reshape(shape)
+    if not may_grow:
+        raise ShapeError(f"reshape: {name} would grow from {array.shape} to {shape}; allow_up_sizing=True allows that, with new memory")
+    return _zeros(wanted, array.context)
+
+
+def _ignores_head_gradient(node: Node, head: NDArray) -> bool:
+    """Whether nothing flows back from an output, whatever its gradient."""
+    if node.op is None or node.op.is_loss:
+        return False
+    if node.op.name == "BlockGrad":
+        return True
+    source = head.node
+    if source is None or stored_outputs(node.op) > 1 or source.num_outputs > 1:
+        return False
+    with autograd.pause():
+        return all(gradient is None for gradient in source.vjp([head.ones_like()]))
+
+
+# ---- making executors
+
+
+def bind(
+    symbol: Symbol, ctx: Context, args: Any, args_grad: Any, grad_req: Any, aux_states: Any, group2ctx: Mapping[str, Context] | None
+) -> Executor:
+    """See `Symbol.bind`."""
+    require_context(ctx)
+    arguments, states = inputs_of(symbol.entries)
+    arrays = _arrays("args", args, arguments, complete=True)
+    aux = _arrays("aux_states", [] if aux_states is None else aux_states, states, complete=True)
+    grads = _arrays("args_grad", {} if args_grad is None else args_grad, arguments, complete=False)
+    reqs = [req if grad is not None else "null" for req, grad in zip(_requests(grad_req, arguments), grads)]
+    order = topological_order(symbol.entries)
+    specs = {node: array.spec for node, array in zip([*arguments, *states], [*arrays, *aux])}
+    known = {(node, 0): spec.shape for node, spec in specs.items()}
+    facts = infer.spread_shapes(order, known, {}) if any(not node.inputs and node.op is not None for node in order) else None
+    return Executor(symbol, ctx, infer.forward_specs(order, specs, facts), arrays, grads, reqs, aux, group2ctx)
+
+
+def require_context(ctx: Any) -> None:
+    if not isinstance(ctx, Context):
+        raise ArgumentError(f"bind: ctx must be a Context such as mx.cpu(), got {type(ctx).__name__}")
+
+
+def _arrays(what: str, values: Any, nodes: Sequence[Node], complete: bool) -> list[Any]:
+    """The array of each variable, from a list or a dict; None for a missing one, unless all are wanted."""
+    if isinstance(values, dict):
+        missing = [node.name for node in nodes if node.name not in values]
+        if missing and complete:
+            raise ArgumentError(f"bind: {what} lacks {', '.join(missing)}")
+        listed = [values.get(node.name) for node in nodes]
+    elif isinstance(values, list):
+        if len(values) != len(nodes):
+            raise ArgumentError(f"bind: {what} has {len(values)} arrays, the symbol needs {len(nodes)}: {', '.join(node.name for node in nodes)}")
+        listed = values
+    else:
+        raise ArgumentError(f"bind: {what} must be a list or a dict of NDArrays, got {type(values).__name__}")
+    for node, value in zip(nodes, listed):
+        if not isinstance(value, NDArray) and not (value is None and not complete):
+            raise ArgumentError(f"bind: {what} must hold NDArrays, got {type(value).__name__} for {node.name}")
+    return listed
+
+
+def _requests(grad_req: Any, nodes: Sequence[Node]) -> list[str]:
+    """What is to be done with each argument's gradient: "write", "add" or "null"."""
+    if isinstance(grad_req, str):
+        listed = [grad_req] * len(nodes)
+    elif isinstance(grad_req, dict):
+        listed = [grad_req.get(node.name, "null") for node in nodes]
+    elif isinstance(grad_req, (list, tuple)):
+        listed = list(grad_req)
+    else:
+        raise ArgumentError(f"grad_req must be a string, a list or a dict, got {type(grad_req).__name__}")
+    if len(listed) != len(nodes):
+        raise ArgumentError(f"grad_req has {len(listed)} entries, the symbol {len(nodes)} arguments: {', '.join(node.name for node in nodes)}")
+    for each in listed:
+        if each not in GRAD_REQS:
+            raise ArgumentError(f"grad_req is {each!r}, must be one of {', '.join(GRAD_REQS)}")
+    return listed
+
+
+def simple_bind(
+    symbol: Symbol, ctx: Context, grad_req: Any, type_dict: Mapping[str, Any] | None, stype_dict: Mapping[str, str] | None,
+    group2ctx: Mapping[str, Context] | None, shared_arg_names: list[str] | None, shared_exec: Executor | None,
+    shared_buffer: dict[str, NDArray] | None, shapes: Mapping[str, Any],
+) -> Executor:  # fmt: skip
+    """See `Symbol.simple_bind`."""
+    try:
+        require_context(ctx)
+        if any(stype != "default" for stype in (stype_dict or {}).values()):
+            raise ArgumentError("storage types other than 'default' (dense) do not exist here")
+        arguments, states = inputs_of(symbol.entries)
+        if isinstance(grad_req, (list, dict)) and not grad_req:
+            raise ArgumentError("grad_req is empty")
+        reqs = _requests(grad_req, arguments)
+        nodes = [*arguments, *states]
+        known = {node: infer.known_shape(node.name, shapes[node.name]) for node in nodes if isinstance(shapes.get(node.name), tuple)}
+        dtypes = {node: as_dtype(type_dict[node.name]) for node in nodes if type_dict is not None and node.name in type_dict}
+        specs = infer.complete(symbol.entries, {node: shape for node, shape in known.items() if shape}, dtypes)
+        sources = _Sources(shared_arg_names, shared_exec, shared_buffer)
+        contexts = placements(topological_order(symbol.entries), ctx, group2ctx or {})
+        args = [sources.argument(node, specs[node, 0], contexts[node]) for node in arguments]
+        grads = [
+            None if req == "null" else sources.gradient(node, specs[node, 0], contexts[node]) for node, req in zip(arguments, reqs)
+        ]
+        aux = [sources.state(node, specs[node, 0], contexts[node]) for node in states]
+        return Executor(symbol, ctx, specs, args, grads, reqs, aux, group2ctx)
+    except MXNetError as error:
+        listed = "".join(f"{name}: {shape}\n" for name, shape in shapes.items())
+        raise MXNetError(f"simple_bind error. Arguments:\n{listed}{error}") from error
+
+
+class _Sources:
+    """Where simple_bind takes arrays from: another executor, a buffer by name, or fresh zeros."""
+
+    def __init__(self, names: list[str] | None, executor: Executor | None, buffer: dict[str, NDArray] | None) -> None:
+        if names is not None and not isinstance(names, list):
+            raise ArgumentError(f"shared_arg_names must be a list, got {type(names).__name__}")
+        if buffer is not None and not isinstance(buffer, dict):
+            raise ArgumentError(f"shared_buffer must be a dict, got {type(buffer).__name__}")
+        self.names = set(names or ())
+        self.buffer = buffer
+        self.args: Mapping[str, Any] = executor.arg_dict if executor is not None else {}
+        self.grads: Mapping[str, Any] = executor.grad_dict if executor is not None else {}
+        self.states: Mapping[str, Any] = executor.aux_dict if executor is not None else {}
+
+    def argument(self, node: Node, spec: Spec, context: Context) -> NDArray:
+        shared = self.args.get(node.name) if node.name in self.names else None
+        return self._fitting(node.name, spec, context, shared)
+
+    def gradient(self, node: Node, spec: Spec, context: Context) -> NDArray:
+        shared = self.grads.get(node.name) if node.name in self.names else None
+        return self._fitting(f"grad of {node.name}", spec, context, shared)
+
+    def state(self, node: Node, spec: Spec, context: Context) -> NDArray:
+        shared = self.states.get(node.name)
+        return shared if shared is not None and shared.spec == spec else _zeros(spec, context)  # type: ignore[no-any-return]  # arrays
+
+    def _fitting(self, name: str, spec: Spec, context: Context, shared: NDArray | None) -> NDArray:
+        if shared is not None:
+            if shared.spec != spec:
+                raise ShapeError(f"{name} is shared with another executor, where it is {shared.spec}; here it is {spec}")
+            return shared
+        if self.buffer is None:
+            return _zeros(spec, context)
+        kept = self.buffer.get(name)
+        if kept is None or kept.spec.dtype != spec.dtype or kept.size < spec.size:
+            kept = self.buffer[name] = _zeros(spec, context)
+        return _resized(name, kept, spec.shape, False)
+
+
+def evaluate(symbol: Symbol, ctx: Context | None, values: Mapping[str, NDArray]) -> list[NDArray]:
+    """See `Symbol.eval`."""
+    states = inputs_of(symbol.entries)[1]
+    return bind(symbol, ctx or current_context(), dict(values), None, "null", {node.name: values.get(node.name) for node in states}, None).forward()
