@@ -101,13 +101,14 @@ class Kind(enum.Enum):
     OPAQUE = "opaque"
 
 
-@dataclasses.dataclass(frozen=True, init=False, repr=False, eq=False)
 class Op:
     """An operator with its attributes. Subclasses are frozen dataclasses, registered under MXNet's name.
 
     Class variables say what the engine and the passes must know. The four rules are declared here with arguments of any kind,
     because each operator has inputs of its own: `infer(self, data, weight)`, `kernel(self, xp, data, weight)`.
     """
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     name: ClassVar[str] = ""
     kind: ClassVar[Kind] = Kind.OPAQUE
@@ -188,6 +189,9 @@ class Op:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise dataclasses.FrozenInstanceError(f"{self.name}: an operator does not change; dataclasses.replace makes another")
+
     def attrs(self) -> dict[str, str]:
         """The attributes that differ from their defaults, as the strings that MXNet writes into its JSON."""
         given = {}
@@ -225,6 +229,9 @@ class Op:
         return ("workspace", "cudnn_tune", "cudnn_off", "cudnn_algo_verbose", "num_args")
 
 
+# A statement rather than a decorator: type checkers must see `attributes` alone make dataclasses of the subclasses, frozen ones.
+dataclasses.dataclass(init=False, repr=False, eq=False)(Op)
+
 C = TypeVar("C", bound=type[Op])
 REGISTRY: dict[str, type[Op]] = {}  # MXNet's names, the aliases too
 
@@ -244,7 +251,7 @@ def attributes(cls: C) -> C:
     own = inspect.get_annotations(cls)
     if "__dataclass_fields__" not in cls.__dict__ and any(not str(kind).startswith("ClassVar") for kind in own.values()):
         cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclass composes one, slowly
-        dataclasses.dataclass(frozen=True, init=False, repr=False, eq=False)(cls)
+        dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
         cls.__init__ = _initializer(dataclasses.fields(cls))  # type: ignore[method-assign]  # what dataclass does, too
     return cls
 

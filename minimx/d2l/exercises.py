@@ -5,6 +5,7 @@ It prints and never raises, so that a chapter with open exercises runs from top 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from ..base import ArgumentError
 
+WIDTH = 79  # of a line in the notebook
 LONGEST = 6  # elements of an array that a message spells out; of a larger one it gives the shape
 
 
@@ -37,7 +39,7 @@ def check(
         wanted = expected(*arguments) if callable(expected) else expected[number - 1]
         fault = find_fault(answer, arguments, wanted, tolerance)
         if fault:
-            print(" ".join(f"Not yet. Case {number} of {len(cases)}, ({told}): {fault}. {hint}".split()))
+            print(textwrap.fill(f"Not yet. Case {number} of {len(cases)}, ({told}): {fault}. {hint}", WIDTH))
             return
     print(f"Right: {len(cases)} of {len(cases)} cases agree.")
 

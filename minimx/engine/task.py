@@ -16,6 +16,7 @@ outside it may depend on it, so there are no cycles.
 from __future__ import annotations
 
 import enum
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -68,10 +69,12 @@ class Task:
 
     def failed(self, error: BaseException, what: str, where: tuple[str, int] | None) -> Failure:
         """A new failure: `error` was raised by `what`, a part of this task that the line `where` queued."""
-        if isinstance(error, KeyboardInterrupt):
-            self.interrupt = error  # for the thread that ran it; the results are only lost
-            error = MXNetError(f"{what}: interrupted by Ctrl-C while it ran; compute it again")
-        return Failure(error, what, where)
+        if not isinstance(error, KeyboardInterrupt):
+            return Failure(error, what, where)
+        self.interrupt = error
+        failure = Failure(MXNetError(f"{what}: interrupted by Ctrl-C while it ran; compute it again"), what, where)
+        failure.seen = threading.current_thread() is threading.main_thread()  # it hears of it in `Scheduler._help`
+        return failure
 
     # ---- edges; the engine's lock is held
 

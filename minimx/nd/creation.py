@@ -14,7 +14,8 @@ from ..engine.var import Var
 from ..op import Op, Spec
 from ..ops import creation, joining, layout
 from ..ops.forms import as_number
-from .ndarray import NDArray, from_array, invoke
+from .entry import from_array, invoke
+from .ndarray import NDArray
 
 ShapeLike = int | Sequence[int]
 

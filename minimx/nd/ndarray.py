@@ -1,9 +1,8 @@
 """NDArray: an array of numbers on a device, computed asynchronously.
 
-An NDArray is a View (a Var of the engine and the part of its memory that is seen) with the operators as methods and a place
-on autograd's tape. Every operation ends in `invoke`, which infers shapes, enters the work into the engine, and returns
-arrays whose values may still be pending. Only what needs a value waits: `asnumpy`, `asscalar`, `wait_to_read`, printing,
-`bool`.
+An NDArray is a part of an engine's memory (`View`) with a place on autograd's tape (`Array`, entry.py) and the operators as
+methods (`Fluent`). Every operation ends in `invoke` (entry.py), which returns arrays whose values may still be pending.
+Only what needs a value waits: `asnumpy`, `asscalar`, `wait_to_read`, printing, `bool`.
 
 Basic indices whose elements lie in one run, `reshape` and `detach` give views that share memory; everything else copies.
 Book: chapter 1.
@@ -11,131 +10,40 @@ Book: chapter 1.
 
 from __future__ import annotations
 
-import dataclasses
 import html
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .. import autograd, device, storage
-from ..autograd import IN_PLACE, Leaf, Node, OpNode
-from ..base import FLOAT32, ArgumentError, DeviceError, DTypeError, MXNetError, ShapeError, as_dtype
-from ..device import Context, current_context
-from ..engine.front import quiet_run, shortcuts, submit, value_of, wait as engine_wait
+from .. import autograd
+from ..autograd import IN_PLACE, Leaf
+from ..base import ArgumentError, DTypeError, MXNetError, ShapeError, as_dtype
+from ..device import Context
+from ..engine.front import value_of, wait as engine_wait
 from ..engine.lanes import scheduler
-from ..engine.var import Failure, Var, View
-from ..op import Op, Spec, Tensor
-from ..ops import (
-    binary,
-    broadcast as _broadcast_ops,
-    casting,
-    creation,
-    logic,
-    powers,
-    shape as _shape_ops,
-    subscript,
-    trigonometry,
-    unary,
-)
+from ..op import Op
+from ..ops import binary, broadcast as _broadcast_ops, casting, creation, logic, powers, shape as _shape_ops, subscript
 from ..ops.fluent import Fluent
-from ..ops.forms import Forms
 from ..ops.reduce import as_axes
-from ..seeds import next_key
-from . import indexing, transfer
+from . import indexing, transfer, ufuncs
+from .entry import Array, autograd_state, from_array, invoke, record
+from .shortcut import operator_method
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-autograd_state = autograd.state
 
-
-_quiet = threading.local()  # .run: calls a NumPy function without floating-point warnings
-
-
-def _quiet_run() -> Callable[..., Any]:
-    try:
-        return _quiet.run
-    except AttributeError:
-        _quiet.run = quiet_run()
-        return _quiet.run
-
-
-_numbers: dict[float, Any] = {}  # Python numbers as float32 arrays without axes: NumPy is faster with those
-
-
-def _number(value: float) -> Any:
-    """`value` as a float32 array without axes. Zeros are not kept: 0.0 and -0.0 would share an entry."""
-    array = np.array(value, np.float32)
-    if value and len(_numbers) < 1000:
-        _numbers[value] = array
-    return array
-
-
-def _operator(ufunc: Any, forms: Forms) -> Callable[[Any, Any], Any]:
-    """The method for one of Python's operators.
-
-    For arrays so small that scheduling costs more than computing, and whose values are there, it calls NumPy's `ufunc` at
-    once: the same as `submit` would do a few microseconds later. It applies where nothing records, traces or asks for
-    another mode.
-    """
-
-    def method(self: NDArray, other: Any) -> NDArray:
-        spec = self.spec
-        if spec.small and ufunc is not None and not shortcuts.blocked and self.offset < 0 and self.context.host:
-            var = self.var
-            kind = type(other)
-            if kind is NDArray:
-                if other.spec is spec and other.offset < 0 and other.context is self.context and var.ready and other.var.ready:
-                    return NDArray(Var(_quiet_run()(ufunc, var.value, other.var.value)), spec, self.context)
-            elif (kind is float or kind is int) and spec.dtype is FLOAT32 and var.ready:
-                number = _numbers.get(other)
-                if number is None:
-                    number = _number(other)
-                return NDArray(Var(_quiet_run()(ufunc, var.value, number)), spec, self.context)
-        if isinstance(other, np.ndarray):
-            other = from_array(other.astype(spec.dtype, copy=False), self.context)
-        elif not isinstance(other, (Tensor, int, float, np.generic)):
-            return NotImplemented
-        return forms.operator(self, other)
-
-    return method
-
-
-def from_array(value: Any, context: Context) -> NDArray:
-    """A NumPy array that nobody else sees any more, as an NDArray on `context`."""
-    spec = Spec.of(value.shape, as_dtype(value.dtype))
-    xp = device.array_module(context)
-    if xp is np:
-        value = np.ascontiguousarray(value) if value.ndim else value
-        return NDArray(Var(storage.adopt(value, context)), spec, context)
-    with device.activate(context):
-        return NDArray(Var(xp.asarray(value)), spec, context)
-
-
-def _from_pickle(value: Any, context: Context) -> NDArray:
-    return from_array(value, context)
-
-
-class NDArray(View, Fluent):
+class NDArray(Array, Fluent):
     """An array: `shape`, `dtype`, `context`, and a value that may still be pending.
 
     Made by `nd.array`, `nd.zeros`, ... and by operators. **Source** MXNet `mxnet.ndarray.NDArray`. **Book** chapter 1.
     """
 
-    __slots__ = ("node", "index", "__weakref__")
+    __slots__ = ("__weakref__",)
 
     __array_priority__: ClassVar[float] = 1000.0  # NumPy hands `numpy_array + ndarray` over to us
     stype: ClassVar[str] = "default"
-
-    def __init__(self, var: Var, spec: Spec, context: Context, offset: int = -1) -> None:
-        self.var = var
-        self.spec = spec
-        self.context = context
-        self.offset = offset
-        self.node: Node | None = None  # where it came from, if it is tracked: the node and which of its outputs
-        self.index = 0
 
     # ---- what it is; never waits
 
@@ -248,7 +156,7 @@ class NDArray(View, Fluent):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NumPy's ufuncs on NDArrays: `np.exp(x)` and `numpy_array + x` give NDArrays."""
-        return array_ufunc(ufunc, method, inputs, kwargs)
+        return ufuncs.array_ufunc(ufunc, method, inputs, kwargs)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         """DLPack's protocol: share the memory with another library, without a copy."""
@@ -269,7 +177,7 @@ class NDArray(View, Fluent):
         return self.__dlpack__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_pickle, (self.asnumpy(), self.context)
+        return from_array, (self.asnumpy(), self.context)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.copy()
@@ -447,18 +355,18 @@ class NDArray(View, Fluent):
 
     # ---- arithmetic: as in Fluent, with a short way for tiny arrays
 
-    __add__ = _operator(np.add, binary.ADD)
-    __sub__ = _operator(np.subtract, binary.SUBTRACT)
-    __mul__ = _operator(np.multiply, binary.MULTIPLY)
-    __truediv__ = _operator(np.true_divide, binary.DIVIDE)
-    __mod__ = _operator(None, binary.MODULO)
-    __pow__ = _operator(None, powers.POWER)
-    __gt__ = _operator(None, logic.GREATER)
-    __ge__ = _operator(None, logic.GREATER_EQUAL)
-    __lt__ = _operator(None, logic.LESSER)
-    __le__ = _operator(None, logic.LESSER_EQUAL)
-    __eq__ = _operator(None, logic.EQUAL)
-    __ne__ = _operator(None, logic.NOT_EQUAL)
+    __add__ = operator_method(np.add, binary.ADD)
+    __sub__ = operator_method(np.subtract, binary.SUBTRACT)
+    __mul__ = operator_method(np.multiply, binary.MULTIPLY)
+    __truediv__ = operator_method(np.true_divide, binary.DIVIDE)
+    __mod__ = operator_method(None, binary.MODULO)
+    __pow__ = operator_method(None, powers.POWER)
+    __gt__ = operator_method(None, logic.GREATER)
+    __ge__ = operator_method(None, logic.GREATER_EQUAL)
+    __lt__ = operator_method(None, logic.LESSER)
+    __le__ = operator_method(None, logic.LESSER_EQUAL)
+    __eq__ = operator_method(None, logic.EQUAL)
+    __ne__ = operator_method(None, logic.NOT_EQUAL)
 
     # ---- in-place arithmetic
 
@@ -529,179 +437,4 @@ class NDArray(View, Fluent):
         return outputs[0] if visible == 1 else outputs[:visible]
 
 
-def wrong_operand(op: Op, operands: Sequence[Any], position: int) -> None:
-    """Raise the error for an operand that is no NDArray."""
-    operand = operands[position]
-    name = op.inputs[min(position, len(op.inputs) - 1)].rstrip("?*")
-    if isinstance(operand, Tensor):
-        raise ArgumentError(
-            f"{op.name}: {name} is a {type(operand).__name__} and another operand an NDArray; they cannot be mixed"
-        )
-    raise ArgumentError(f"{op.name}: {name} must be an NDArray, got {type(operand).__name__}; make one with nd.array(...)")
-
-
-def invoke(op: Op, operands: Sequence[NDArray | None], out: Any = None, context: Context | None = None) -> list[NDArray]:
-    """Enter `op` into the engine and on the tape; its output arrays (those of `out` where given).
-
-    **Raises** synchronously what the rule of shapes raises, DeviceError for operands on different devices, and MXNetError
-    for a write that autograd could not follow. Errors in the kernel wait in the outputs.
-    """
-    specs: list[Any] = []
-    for position, operand in enumerate(operands):
-        if operand is None:
-            if not op.inputs[min(position, len(op.inputs) - 1)].endswith("?"):
-                raise ArgumentError(f"{op.name}: input {op.inputs[position].rstrip('*')!r} is missing")
-            specs.append(None)
-            continue
-        if not isinstance(operand, NDArray):
-            wrong_operand(op, operands, position)
-        specs.append(operand.spec)
-        if context is None:
-            context = operand.context
-        elif operand.context is not context and not (operand.context.host and context.host) and not op.crosses_devices:
-            raise DeviceError(f"{op.name}: operands are on {context} and {operand.context}; copy one with as_in_context()")
-    if context is None:
-        context = current_context()
-    if not context.host:
-        device.array_module(context)  # raises if the GPU is not there
-    if op.needs_training:
-        op = dataclasses.replace(op, training=autograd_state.training)  # type: ignore[call-arg]  # its dataclass has the field
-    if op.data_dependent:
-        for operand in operands:
-            if operand is not None:
-                engine_wait(operand)
-        return _invoke_at_once(op, operands, context, out)
-    inferred: Any = op.infer(*specs)
-    out_specs: tuple[Spec, ...] = inferred if type(inferred) is tuple else (inferred,)
-    targets: Sequence[NDArray | None] = (None,) * len(out_specs)
-    if out is not None:
-        targets = _targets(op, out, out_specs)
-    tracked = False
-    if autograd_state.recording:
-        tracked = any(operand is not None and operand.node is not None for operand in operands)
-        if out is not None or op.mutates:
-            _check_writes(op, operands, targets, tracked)
-    key = next_key(context) if op.needs_key else None
-    variables = submit(op, operands, out_specs, context, targets, key)
-    outputs = [
-        NDArray(var, spec, context) if target is None else target for var, spec, target in zip(variables, out_specs, targets)
-    ]
-    if tracked:
-        record(op, operands, outputs)
-    return outputs
-
-
-def _invoke_at_once(op: Op, operands: Sequence[NDArray | None], context: Context, out: Any) -> list[NDArray]:
-    """Run an operator whose output's shape depends on data, which is there."""
-    if out is not None:
-        raise ArgumentError(f"{op.name}: the output's shape depends on the data, so out= cannot be given")
-    xp = device.array_module(context)
-    with device.activate(context), np.errstate(all="ignore"):
-        results = op.kernel(xp, *[None if operand is None else value_of(operand) for operand in operands])
-    listed = results if type(results) is tuple else (results,)
-    outputs = [NDArray(Var(xp.ascontiguousarray(value)), Spec.of(value.shape, value.dtype), context) for value in listed]
-    if autograd_state.recording and any(operand is not None and operand.node is not None for operand in operands):
-        record(op, operands, outputs)
-    return outputs
-
-
-def _targets(op: Op, out: Any, out_specs: Sequence[Spec]) -> list[NDArray | None]:
-    """The arrays of `out`, checked against what the operator gives; outputs that the caller does not see get none."""
-    listed: list[Any] = list(out) if isinstance(out, (list, tuple)) else [out]
-    if len(listed) not in (op.num_visible, len(out_specs)):
-        raise ArgumentError(f"{op.name}: out has {len(listed)} arrays, the operator gives {op.num_visible}")
-    for target, spec in zip(listed, out_specs):
-        if not isinstance(target, NDArray):
-            raise ArgumentError(f"{op.name}: out must be an NDArray, got {type(target).__name__}")
-        if target.spec.shape != spec.shape:
-            raise ShapeError(f"{op.name}: out has shape {target.shape}, the result {spec.shape}; they must be equal")
-        if target.spec.dtype != spec.dtype:
-            raise DTypeError(f"{op.name}: out is {target.spec.dtype.name}, the result {spec.dtype.name}; they must be equal")
-    return listed + [None] * (len(out_specs) - len(listed))
-
-
-def _check_writes(op: Op, operands: Sequence[NDArray | None], targets: Sequence[NDArray | None], tracked: bool) -> None:
-    """Raise MXNetError if a write while recording would change a value that the graph needs, or miss a gradient.
-
-    Overwriting the whole of an untracked array with a tracked value is recorded: the array becomes that value.
-    """
-    for target in (*targets, *(operands[position] for position in op.mutates)):
-        if target is None:
-            continue
-        if target.node is not None:
-            raise MXNetError(IN_PLACE.format(what=f"{op.name} would overwrite an array that is in the graph"))
-        if not tracked:
-            continue
-        if any(operand is not None and operand.var is target.var for operand in operands):
-            raise MXNetError(IN_PLACE.format(what=f"{op.name} reads the array that it would overwrite"))
-
-
-def _untracked(array: NDArray | None, saved: bool) -> NDArray | None:
-    """The array for a node to keep: without its own node, and, unless its value is needed, without memory."""
-    if array is None:
-        return None
-    if saved:
-        kept = NDArray(array.var, array.spec, array.context, array.offset)
-    else:
-        kept = NDArray(_NOT_KEPT, array.spec, array.context)
-    return kept
-
-
-_NOT_KEPT = Var()  # stands for a value that an operator said its gradient does not look at: reading it is a fault
-_NOT_KEPT.ready = False
-_NOT_KEPT.failure = Failure(MXNetError("a gradient looks at a value that its operator did not save: a fault of minimx"), "", None)
-
-
-def record(op: Op, operands: Sequence[NDArray | None], outputs: Sequence[NDArray]) -> None:
-    """Enter an operation on the tape: the outputs become tracked."""
-    parents: list[tuple[Node, int] | None] = []
-    inputs: list[NDArray | None] = []
-    saved = op.saves_inputs
-    for position, operand in enumerate(operands):
-        parents.append(None if operand is None or operand.node is None else (operand.node, operand.index))
-        wanted = saved if type(saved) is bool else position in saved
-        kept = _untracked(operand, wanted)
-        if kept is not None and operand is not None and wanted:
-            kept.node, kept.index = operand.node, operand.index  # so that gradients can be differentiated again
-        inputs.append(kept)
-    node = OpNode(op, parents, inputs, [_untracked(output, op.saves_outputs) for output in outputs])
-    for index, output in enumerate(outputs):
-        output.node, output.index = node, index
-
-
-def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """A NumPy ufunc applied to NDArrays among others: by our operator of that name, else by NumPy on the values.
-
-    **Returns** an NDArray on the device of the first one (NumPy's result for methods such as `reduce`).
-    """
-    first = next(each for each in (*inputs, *(kwargs.get("out") or ())) if isinstance(each, NDArray))
-    function = UFUNCS.get(ufunc.__name__)
-    if method == "__call__" and function is not None and not kwargs:
-        # A NumPy array takes the dtype of the NDArray that it meets: MXNet 1.x promotes nothing.
-        return function(
-            *[
-                from_array(np.array(each, first.spec.dtype), first.context) if isinstance(each, np.ndarray) else each
-                for each in inputs
-            ]
-        )
-    if kwargs.get("out") is not None:
-        return NotImplemented
-    result = getattr(ufunc, method)(*[each.asnumpy() if isinstance(each, NDArray) else each for each in inputs], **kwargs)
-    if method != "__call__" or not isinstance(result, np.ndarray):
-        return result
-    return from_array(result, first.context)
-
-
-UFUNCS: dict[str, Callable[..., Any]] = {
-    "add": binary.add, "subtract": binary.subtract, "multiply": binary.multiply, "divide": binary.divide,
-    "true_divide": binary.divide, "remainder": binary.modulo, "power": powers.power, "maximum": powers.maximum,
-    "minimum": powers.minimum, "hypot": powers.hypot, "equal": logic.equal, "not_equal": logic.not_equal,
-    "greater": logic.greater, "greater_equal": logic.greater_equal, "less": logic.lesser, "less_equal": logic.lesser_equal,
-    "negative": unary.negative, "absolute": unary.abs, "sign": unary.sign, "exp": unary.exp, "expm1": unary.expm1,
-    "log": unary.log, "log2": unary.log2, "log10": unary.log10, "log1p": unary.log1p, "sqrt": unary.sqrt, "cbrt": unary.cbrt,
-    "square": unary.square, "reciprocal": unary.reciprocal, "sin": trigonometry.sin, "cos": trigonometry.cos,
-    "tan": trigonometry.tan, "arcsin": trigonometry.arcsin, "arccos": trigonometry.arccos, "arctan": trigonometry.arctan,
-    "sinh": trigonometry.sinh, "cosh": trigonometry.cosh, "tanh": trigonometry.tanh, "arcsinh": trigonometry.arcsinh,
-    "arccosh": trigonometry.arccosh, "arctanh": trigonometry.arctanh, "floor": unary.floor, "ceil": unary.ceil,
-    "trunc": unary.trunc, "rint": unary.rint, "degrees": trigonometry.degrees, "radians": trigonometry.radians,
-}  # fmt: skip
+Array.make = NDArray

@@ -30,7 +30,8 @@ from ..engine.front import value_of
 from ..engine.var import Var
 from ..op import Shape, Spec
 from . import transfer
-from .ndarray import NDArray, from_array
+from .entry import from_array
+from .ndarray import NDArray
 
 LIST_MAGIC = 0x112
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA

@@ -30,7 +30,7 @@ class Subscript(Op):
     @classmethod
     def from_attrs(cls, attrs: dict[str, str]) -> Op:
         found = super().from_attrs({**attrs, "key": "()"})
-        return dataclasses.replace(found, key=Key.parse(attrs.get("key", "()")))  # type: ignore[call-arg]  # mypy sees no field in Op
+        return dataclasses.replace(found, key=Key.parse(attrs.get("key", "()")))
 
 
 @register("_index")

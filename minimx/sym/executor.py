@@ -16,10 +16,11 @@ from .. import autograd
 from ..autograd import GRAD_REQS, Leaf
 from ..base import ArgumentError, MXNetError, ShapeError, as_dtype
 from ..device import Context, current_context
-from ..nd.creation import array as nd_array, zeros
-from ..nd.ndarray import NDArray, invoke
+from ..nd.creation import zeros
+from ..nd.entry import invoke
+from ..nd.ndarray import NDArray
 from ..op import Op, Shape, Spec
-from . import infer, serialize
+from . import infer, serialize, trial
 from .conventions import NO_GRADIENT, input_label, stored_outputs
 from .graph import Entry, Node, inputs_of, topological_order
 
@@ -236,11 +237,13 @@ class Executor:
                 raise ShapeError(f"backward: output {node.name} has shape {head.shape}, its gradient {start.shape}; they must be equal")
             heads.append(head)
             starts.append(start)
-        reached = autograd.leaf_gradients(heads, starts, retain_graph=True, train_mode=is_train)
-        autograd.deliver(reached, is_train)
+        for leaf in self._leaves:
+            leaf.fresh = False
+        if heads:
+            autograd.backward(heads, starts, retain_graph=True, train_mode=is_train)
         with autograd.pause():
-            for leaf in {*self._leaves} - {leaf for leaf, _ in reached}:
-                if leaf.req == "write":
+            for leaf in self._leaves:
+                if leaf.req == "write" and not leaf.fresh:  # no output depends on it
                     leaf.grad[:] = 0
 
     def _head_gradients(self, out_grads: Any) -> list[NDArray | None]:
@@ -306,7 +309,7 @@ class Executor:
         order = self._plan.order
         facts = infer.spread_shapes(order, known, {})
         for node in nodes:
-            if not infer.is_whole(facts.get((node, 0))):
+            if not trial.is_whole(facts.get((node, 0))):
                 known[node, 0] = self._specs[node, 0].shape
                 facts = infer.spread_shapes(order, known, {})
         return infer.forward_specs(order, {node: self._specs[node, 0].with_shape(facts[node, 0]) for node in nodes}, facts)

@@ -14,12 +14,11 @@ from typing import Any, TypeAlias
 from ..attribute import AttrScope
 from ..base import ArgumentError, MXNetError
 from ..name import NameManager
-from ..op import Op, find, input_names
+from ..op import Op, find, input_names, is_node_key
 from .conventions import (
     INITIALIZERS,
     hint_of,
     in_node,
-    is_node_key,
     operator_attrs,
     output_name,
     require_strings,

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import ArgumentError, FileFormatError, MXNetError
-from ..op import Op, find, input_names
-from .conventions import NODE_KEYS, stored_outputs
+from ..op import NODE_KEYS, Op, input_names
+from .conventions import stored_outputs
 from .graph import Entry, Node, made_variable, parsed, topological_order
 
 VERSION = 10901  # of MXNet, whose format this is
@@ -208,10 +208,20 @@ def _placed(op: Op, entries: list[Entry], name: str, attrs: dict[str, str]) -> l
     return placed
 
 
-def knows(op_name: str) -> bool:
-    """Whether files with the operator `op_name` can be read."""
-    try:
-        find(op_name)
-    except ArgumentError:
-        return False
-    return True
+# ---- for people
+
+
+def describe(heads: Sequence[Entry]) -> str:
+    """The graph in words: its outputs, and for each node its operator, inputs and attributes."""
+    lines = ["Symbol Outputs:"]
+    lines += [f"\toutput[{position}]={node.name}({index})" for position, (node, index) in enumerate(heads)]
+    for node in topological_order(heads):
+        if node.op is None:
+            lines.append(f"Variable:{node.name}")
+            continue
+        lines += ["--------------------", f"Op:{node.op.name}, Name={node.name}", "Inputs:"]
+        present = [entry for entry in node.inputs if entry is not None]
+        lines += [f"\targ[{position}]={source.name}({index})" for position, (source, index) in enumerate(present)]
+        if node.attrs:
+            lines += ["Attrs:"] + [f"\t{key}={text}" for key, text in sorted(node.attrs.items())]
+    return "\n".join(lines) + "\n"

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .. import op as registry
 from ..base import ArgumentError, NotImplementedForSymbol, OutOfRangeError, as_dtype
-from ..op import HOW, Op, Tensor
+from ..op import NODE_KEYS, Op, Tensor, is_node_key, open_calls
 from ..ops import casting as _casting_ops, shape as _shape_ops
 from ..ops.fluent import Fluent
 from . import executor, infer, serialize
-from .conventions import NODE_KEYS, is_node_key, listed, stored_key
+from .conventions import listed, stored_key
 from .graph import Entry, Node, apply_node, copied, inputs_of, topological_order
 
 if TYPE_CHECKING:
@@ -365,5 +364,4 @@ def _from_json(kind: type[Symbol], text: str) -> Symbol:
     return kind(serialize.from_json(text))
 
 
-registry.open_calls.append(Symbol._apply)
-HOW  # noqa: B018
+open_calls.append(Symbol._apply)

@@ -12,7 +12,9 @@ from minimx.base import ArgumentError
 
 def told(capsys, *args, **kwargs):
     d2l.check(*args, **kwargs)
-    return capsys.readouterr().out.rstrip()
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 79 for line in lines)
+    return " ".join(lines)
 
 
 def test_right_answers_of_every_kind(capsys):

@@ -1,0 +1,191 @@
+"""How an operator that is applied to arrays enters the engine and the tape.
+
+`invoke` is the one way in: it infers shapes, checks devices and writes, submits the work, and returns arrays whose values
+may still be pending. `Array` is what it needs of an array; NDArray (ndarray.py) adds what users call. Book: chapter 1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from .. import autograd, device, storage
+from ..autograd import IN_PLACE, Node, OpNode
+from ..base import ArgumentError, DeviceError, DTypeError, MXNetError, ShapeError, as_dtype
+from ..device import Context, current_context
+from ..engine.front import submit, value_of, wait as engine_wait
+from ..engine.var import Failure, Var, View
+from ..op import Op, Spec, Tensor
+from ..seeds import next_key
+
+autograd_state = autograd.state
+
+
+class Array(View):
+    """A part of memory with a place on the tape."""
+
+    __slots__ = ("index", "node")
+
+    make: ClassVar[Any]  # the class of the arrays that `invoke` returns: NDArray, which enters itself here
+
+    def __init__(self, var: Var, spec: Spec, context: Context, offset: int = -1) -> None:
+        self.var = var
+        self.spec = spec
+        self.context = context
+        self.offset = offset
+        self.node: Node | None = None  # where it came from, if it is tracked: the node and which of its outputs
+        self.index = 0
+
+
+def from_array(value: Any, context: Context) -> Any:
+    """A NumPy array that nobody else sees any more, as an NDArray on `context`."""
+    spec = Spec.of(value.shape, as_dtype(value.dtype))
+    xp = device.array_module(context)
+    if xp is np:
+        value = np.ascontiguousarray(value) if value.ndim else value
+        return Array.make(Var(storage.adopt(value, context)), spec, context)
+    with device.activate(context):
+        return Array.make(Var(xp.asarray(value)), spec, context)
+
+
+def wrong_operand(op: Op, operands: Sequence[Any], position: int) -> NoReturn:
+    """Raise the error for an operand that is no NDArray."""
+    operand = operands[position]
+    name = op.inputs[min(position, len(op.inputs) - 1)].rstrip("?*")
+    if isinstance(operand, Tensor):
+        raise ArgumentError(
+            f"{op.name}: {name} is a {type(operand).__name__} and another operand an NDArray; they cannot be mixed"
+        )
+    raise ArgumentError(f"{op.name}: {name} must be an NDArray, got {type(operand).__name__}; make one with nd.array(...)")
+
+
+def invoke(op: Op, operands: Sequence[Array | None], out: Any = None, context: Context | None = None) -> list[Any]:
+    """Enter `op` into the engine and on the tape; its output arrays (those of `out` where given).
+
+    **Raises** synchronously what the rule of shapes raises, DeviceError for operands on different devices, and MXNetError
+    for a write that autograd could not follow. Errors in the kernel wait in the outputs.
+    """
+    specs: list[Any] = []
+    for position, operand in enumerate(operands):
+        if operand is None:
+            if not op.inputs[min(position, len(op.inputs) - 1)].endswith("?"):
+                raise ArgumentError(f"{op.name}: input {op.inputs[position].rstrip('*')!r} is missing")
+            specs.append(None)
+            continue
+        if not isinstance(operand, Array):
+            wrong_operand(op, operands, position)
+        specs.append(operand.spec)
+        if context is None:
+            context = operand.context
+        elif operand.context is not context and not (operand.context.host and context.host) and not op.crosses_devices:
+            raise DeviceError(f"{op.name}: operands are on {context} and {operand.context}; copy one with as_in_context()")
+    if context is None:
+        context = current_context()
+    if not context.host:
+        device.array_module(context)  # raises if the GPU is not there
+    if op.needs_training:
+        op = dataclasses.replace(op, training=autograd_state.training)
+    if op.data_dependent:
+        for operand in operands:
+            if operand is not None:
+                engine_wait(operand)
+        return _invoke_at_once(op, operands, context, out)
+    inferred: Any = op.infer(*specs)
+    out_specs: tuple[Spec, ...] = inferred if type(inferred) is tuple else (inferred,)
+    targets: Sequence[Array | None] = (None,) * len(out_specs)
+    if out is not None:
+        targets = _targets(op, out, out_specs)
+    tracked = False
+    if autograd_state.recording:
+        tracked = any(operand is not None and operand.node is not None for operand in operands)
+        if out is not None or op.mutates:
+            _check_writes(op, operands, targets, tracked)
+    key = next_key(context) if op.needs_key else None
+    variables = submit(op, operands, out_specs, context, targets, key)
+    outputs = [
+        Array.make(var, spec, context) if target is None else target for var, spec, target in zip(variables, out_specs, targets)
+    ]
+    if tracked:
+        record(op, operands, outputs)
+    return outputs
+
+
+def _invoke_at_once(op: Op, operands: Sequence[Array | None], context: Context, out: Any) -> list[Any]:
+    """Run an operator whose output's shape depends on data, which is there."""
+    if out is not None:
+        raise ArgumentError(f"{op.name}: the output's shape depends on the data, so out= cannot be given")
+    xp = device.array_module(context)
+    with device.activate(context), np.errstate(all="ignore"):
+        results = op.kernel(xp, *[None if operand is None else value_of(operand) for operand in operands])
+    listed = results if type(results) is tuple else (results,)
+    outputs = [Array.make(Var(xp.ascontiguousarray(value)), Spec.of(value.shape, value.dtype), context) for value in listed]
+    if autograd_state.recording and any(operand is not None and operand.node is not None for operand in operands):
+        record(op, operands, outputs)
+    return outputs
+
+
+def _targets(op: Op, out: Any, out_specs: Sequence[Spec]) -> list[Array | None]:
+    """The arrays of `out`, checked against what the operator gives; outputs that the caller does not see get none."""
+    listed: list[Any] = list(out) if isinstance(out, (list, tuple)) else [out]
+    if len(listed) not in (op.num_visible, len(out_specs)):
+        raise ArgumentError(f"{op.name}: out has {len(listed)} arrays, the operator gives {op.num_visible}")
+    for target, spec in zip(listed, out_specs):
+        if not isinstance(target, Array):
+            raise ArgumentError(f"{op.name}: out must be an NDArray, got {type(target).__name__}")
+        if target.spec.shape != spec.shape:
+            raise ShapeError(f"{op.name}: out has shape {target.spec.shape}, the result {spec.shape}; they must be equal")
+        if target.spec.dtype != spec.dtype:
+            raise DTypeError(f"{op.name}: out is {target.spec.dtype.name}, the result {spec.dtype.name}; they must be equal")
+    return listed + [None] * (len(out_specs) - len(listed))
+
+
+def _check_writes(op: Op, operands: Sequence[Array | None], targets: Sequence[Array | None], tracked: bool) -> None:
+    """Raise MXNetError if a write while recording would change a value that the graph needs, or miss a gradient.
+
+    Overwriting the whole of an untracked array with a tracked value is recorded: the array becomes that value.
+    """
+    for target in (*targets, *(operands[position] for position in op.mutates)):
+        if target is None:
+            continue
+        if target.node is not None:
+            raise MXNetError(IN_PLACE.format(what=f"{op.name} would overwrite an array that is in the graph"))
+        if not tracked:
+            continue
+        if any(operand is not None and operand.var is target.var for operand in operands):
+            raise MXNetError(IN_PLACE.format(what=f"{op.name} reads the array that it would overwrite"))
+
+
+def _untracked(array: Array | None, saved: bool) -> Array | None:
+    """The array for a node to keep: without its own node, and, unless its value is needed, without memory."""
+    if array is None:
+        return None
+    if saved:
+        kept = Array.make(array.var, array.spec, array.context, array.offset)
+    else:
+        kept = Array.make(_NOT_KEPT, array.spec, array.context)
+    return kept
+
+
+_NOT_KEPT = Var()  # stands for a value that an operator said its gradient does not look at: reading it is a fault
+_NOT_KEPT.ready = False
+_NOT_KEPT.failure = Failure(MXNetError("a gradient looks at a value that its operator did not save: a fault of minimx"), "", None)
+
+
+def record(op: Op, operands: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+    """Enter an operation on the tape: the outputs become tracked."""
+    parents: list[tuple[Node, int] | None] = []
+    inputs: list[Array | None] = []
+    saved = op.saves_inputs
+    for position, operand in enumerate(operands):
+        parents.append(None if operand is None or operand.node is None else (operand.node, operand.index))
+        wanted = saved if type(saved) is bool else position in saved
+        kept = _untracked(operand, wanted)
+        if kept is not None and operand is not None and wanted:
+            kept.node, kept.index = operand.node, operand.index  # so that gradients can be differentiated again
+        inputs.append(kept)
+    node = OpNode(op, parents, inputs, [_untracked(output, op.saves_outputs) for output in outputs])
+    for index, output in enumerate(outputs):
+        output.node, output.index = node, index

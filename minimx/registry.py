@@ -1,0 +1,95 @@
+"""Classes that are chosen by name: `"xavier"` for an initializer, `"adam"` for an optimizer, `"acc"` for a metric.
+
+Each family of classes has a Registry. It also understands the JSON in which MXNet writes a choice down with its arguments,
+`'["xavier", {"magnitude": 2}]'`, so that files which name an initializer can be read.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from .base import ArgumentError
+
+Base = TypeVar("Base")
+Class = TypeVar("Class", bound=type)
+
+
+class Registry(Generic[Base]):
+    """The classes of a family by their names, in lower case.
+
+    **Args** `base`: the class that all are derived from; `nickname`: what one is called in messages ("initializer").
+    """
+
+    def __init__(self, base: type[Base], nickname: str) -> None:
+        self.base = base
+        self.nickname = nickname
+        self.classes: dict[str, type[Base]] = {}
+
+    def register(self, klass: Class, name: str | None = None) -> Class:
+        """Class decorator: enter `klass` under `name`, or under its own name. A name that is taken is taken over, with a warning."""
+        if not (isinstance(klass, type) and issubclass(klass, self.base)):
+            raise ArgumentError(f"only subclasses of {self.base.__name__} can be registered as {self.nickname}, got {klass!r}")
+        key = (name or klass.__name__).lower()
+        before = self.classes.get(key)
+        if before is not None and before is not klass:
+            warnings.warn(
+                f"the new {self.nickname} {klass.__module__}.{klass.__name__}, registered as {key!r}, replaces "
+                f"{before.__module__}.{before.__name__}",
+                UserWarning,
+                stacklevel=2,
+            )
+        self.classes[key] = klass
+        return klass
+
+    def alias(self, *names: str) -> Callable[[Class], Class]:
+        """Class decorator: enter a class under further `names`."""
+
+        def enter(klass: Class) -> Class:
+            for name in names:
+                self.register(klass, name)
+            return klass
+
+        return enter
+
+    def create(self, *args: Any, **kwargs: Any) -> Base:
+        """An instance of the class that the first argument names; the other arguments go to the class.
+
+        The name may be JSON, `'["name", {arguments}]'`, or a dict with the name under the family's nickname. An instance is
+        returned as it is. **Raises** ArgumentError for an unknown name, or arguments beside an instance.
+        """
+        name, *rest = args or (kwargs.pop(self.nickname, None),)
+        if isinstance(name, self.base):
+            if rest or kwargs:
+                raise ArgumentError(f"{self.nickname}: {name!r} is an instance already; it takes no arguments any more")
+            return name
+        if isinstance(name, dict):
+            return self.create(**name)
+        if not isinstance(name, str):
+            raise ArgumentError(
+                f"{self.nickname}: a name or an instance of {self.base.__name__} is wanted, got {type(name).__name__}"
+            )
+        if name[:1] in ("[", "{"):
+            return self._from_json(name, rest, kwargs)
+        found = self.classes.get(name.lower())
+        if found is None:
+            raise ArgumentError(
+                f"no {self.nickname} is called {name!r}; there are {', '.join(sorted(self.classes))}. "
+                f"A class of your own is entered with {self.nickname}.register"
+            )
+        return found(*rest, **kwargs)
+
+    def _from_json(self, text: str, rest: list[Any], kwargs: dict[str, Any]) -> Base:
+        if rest or kwargs:
+            raise ArgumentError(f"{self.nickname}: {text} has its arguments inside; no others can be given")
+        try:
+            config = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ArgumentError(f"{self.nickname}: {text!r} is no JSON: {error}") from None
+        if isinstance(config, dict):
+            return self.create(**config)
+        if not (len(config) == 2 and isinstance(config[0], str) and isinstance(config[1], dict)):
+            raise ArgumentError(f'{self.nickname}: {text!r} must have the form ["name", {{"argument": value}}]')
+        return self.create(config[0], **config[1])

@@ -1,0 +1,53 @@
+"""`mx.sym`: computations that are described before they are run.
+
+The operators are the same functions as in `mx.nd`: ops/public.py lists them. What only Symbols have is in this package: the graph
+(graph.py, symbol.py), shapes (trial.py, infer.py), files (serialize.py), and execution (executor.py). Book: chapter 2.
+"""
+
+from .. import autograd
+from ..ops.public import *
+from ..ops.public import __all__ as _operators
+from . import contrib, linalg, op, random
+from .creation import (
+    Group,
+    Variable,
+    arange,
+    eye,
+    full,
+    hypot,
+    linspace,
+    load,
+    load_json,
+    loads,
+    maximum,
+    minimum,
+    ones,
+    pow,
+    power,
+    var,
+    zeros,
+)
+from .random import (
+    normal,
+    random_exponential,
+    random_gamma,
+    random_generalized_negative_binomial,
+    random_negative_binomial,
+    random_normal,
+    random_poisson,
+    random_randint,
+    random_uniform,
+    uniform,
+)
+from .symbol import Symbol
+from .tape import get_symbol
+
+autograd.get_symbol_hook.append(get_symbol)
+
+__all__ = [
+    "Group", "Symbol", "Variable", "arange", "contrib", "eye", "full", "hypot", "linalg", "linspace", "load", "load_json", "loads",
+    "maximum", "minimum", "normal", "ones", "op", "pow", "power", "random", "random_exponential", "random_gamma",
+    "random_generalized_negative_binomial", "random_negative_binomial", "random_normal", "random_poisson", "random_randint",
+    "random_uniform", "uniform", "var", "zeros",
+]  # fmt: skip
+__all__ += _operators
