@@ -386,7 +386,7 @@ def apply(op: Op, *operands: Any, **how: Any) -> Any:
     for operand in operands:
         if isinstance(operand, Tensor):
             return type(operand)._apply(op, operands, how)  # type: ignore[arg-type]
-    if how.get("name") and open_calls and all(operand is None for operand in operands):
+    if operands and how.get("name") and open_calls and all(operand is None for operand in operands):
         return open_calls[0](op, operands, how)
     got = ", ".join(type(operand).__name__ for operand in operands) or "nothing"
     raise ArgumentError(f"{op.name}: an NDArray or a Symbol is wanted, got {got}; make one with nd.array(...)")
@@ -455,11 +455,17 @@ def same_shape(op: Op, *inputs: Spec) -> Shape:
 
 def broadcast_shape(op: Op, *inputs: Spec) -> Shape:
     """The shape to which all `inputs` broadcast. Raises ShapeError if they do not."""
-    try:
-        return np.broadcast_shapes(*(spec.shape for spec in inputs))
-    except ValueError:
-        shapes = " and ".join(str(spec.shape) for spec in inputs)
-        raise ShapeError(f"{op.name}: shapes {shapes} cannot be broadcast together") from None
+    shapes = [spec.shape for spec in inputs]
+    ndim = max(len(shape) for shape in shapes)
+    lengths = [1] * ndim
+    for shape in shapes:
+        for axis, length in enumerate(shape, ndim - len(shape)):
+            if length != 1 and lengths[axis] != length:
+                if lengths[axis] != 1:
+                    listed = " and ".join(str(each) for each in shapes)
+                    raise ShapeError(f"{op.name}: shapes {listed} cannot be broadcast together")
+                lengths[axis] = length
+    return tuple(lengths)
 
 
 def filled(spec: Spec | None, shape: Sequence[int], like: Spec) -> Spec:
@@ -469,6 +475,15 @@ def filled(spec: Spec | None, shape: Sequence[int], like: Spec) -> Spec:
     if len(spec.shape) != len(shape) or 0 not in spec.shape:
         return spec
     return spec.with_shape([known or other for known, other in zip(spec.shape, shape)])
+
+
+def unified(*specs: Spec | None, free: int | None = None) -> tuple[Spec | None, ...]:
+    """The specs of inputs that must have one shape, each with the dimensions that any of them knows; they may differ on axis `free`."""
+    known = [spec for spec in specs if spec is not None]
+    if not known or any(len(spec.shape) != len(known[0].shape) for spec in known):
+        return specs
+    common = [0 if axis == free else next(filter(None, lengths), 0) for axis, lengths in enumerate(zip(*(spec.shape for spec in known)))]
+    return tuple(filled(spec, common, known[0]) for spec in specs)
 
 
 def require_ndim(op: Op, what: str, spec: Spec, *allowed: int) -> None:
@@ -486,5 +501,5 @@ def doc_names() -> list[str]:
 __all__ = [
     "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Spec", "T", "Tensor", "apply", "broadcast_shape", "doc_names", "filled",
     "find", "hidden", "input_names", "normalize_axes", "normalize_axis", "parse_attr", "register", "require_ndim", "same_dtype",
-    "same_shape", "signature_of",
+    "same_shape", "signature_of", "unified",
 ]  # fmt: skip

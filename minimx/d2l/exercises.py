@@ -53,10 +53,9 @@ def find_fault(answer: Callable[..., Any], arguments: Sequence[Any], wanted: Any
         return f"it raised {type(error).__name__}: {error}"
     if got is None:
         return "the answer is None; write the function's body, end it with return, and run the cell again"
-    if got_value.shape != wanted_value.shape and max(got_value.size, wanted_value.size) > 1:
+    if got_value.shape != wanted_value.shape and not got_value.size == wanted_value.size == 1:  # MXNet's numbers have shape (1,)
         return f"got an array of shape {got_value.shape}, wanted {wanted_value.shape}"
-    got_value = got_value.reshape(wanted_value.shape) if got_value.size == wanted_value.size else got_value
-    if agree(got_value, wanted_value, tolerance):
+    if agree(got_value.reshape(wanted_value.shape), wanted_value, tolerance):
         return ""
     where = ""
     if wanted_value.size > LONGEST and got_value.dtype.kind in "biuf":
@@ -79,7 +78,10 @@ def describe(value: Any) -> str:
         return str(getattr(value, "__name__", type(value).__name__))
     if isinstance(value, str):
         return repr(value)
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # lists of unequal lengths
+        return repr(value)
     if array.dtype.kind not in "biuf":
         return repr(value)
     if array.ndim and array.size > LONGEST:

@@ -47,6 +47,10 @@ class Concatenation(Op):
         shape[axis] = sum(spec.shape[axis] for spec in data)
         return Spec.of(shape, dtype)
 
+    def fill(self, *data: Spec | None) -> tuple[Spec | None, ...]:
+        ndim = next((spec.ndim for spec in data if spec is not None), 0)
+        return unified(*data, free=self.dim + ndim if self.dim < 0 else self.dim)
+
     def kernel(self, xp: Any, *data: Array, out: Array | None = None) -> Array:
         return xp.concatenate(data, axis=self.dim, out=out)
 
@@ -78,8 +82,7 @@ class Stack(Op):
         return data[0].with_shape((*shape[:axis], len(data), *shape[axis:]))
 
     def fill(self, *data: Spec | None) -> tuple[Spec | None, ...]:
-        known = next((spec for spec in data if spec is not None), None)
-        return tuple(spec or known for spec in data)
+        return unified(*data)
 
     def kernel(self, xp: Any, *data: Array, out: Array | None = None) -> Array:
         return xp.stack(data, axis=self.axis, out=out)

@@ -52,22 +52,13 @@ def _spread(
             except MXNetError as error:
                 raise in_node(node.name, error) from None
             for entry, old, new in zip(entries, before, after):
-                if entry is not None and old != new:
+                if entry is not None and new is not None and (old is None or old != new):  # NumPy calls None and float64 equal
                     facts[entry] = new
                     changed = True
             if not all(is_known(old) for entry, old in zip(entries[:count], before) if entry is not None):
                 remaining.append(node)  # a node whose inputs were known completely has nothing more to say
         waiting = remaining if forth else remaining[::-1]
         forth = not forth
-
-
-def merged_shape(old: Shape | None, new: Shape | None) -> Shape | None:
-    """What two sources say about one shape, together. Raises ShapeError if they contradict each other."""
-    if old is None or new is None:
-        return old if new is None else new
-    if len(old) == len(new) and all(a == b or not a or not b for a, b in zip(old, new)):
-        return tuple(a or b for a, b in zip(old, new))
-    raise ShapeError(f"one input or output has shape {old} according to its neighbours, and {new} according to this operator (0: any length)")
 
 
 def merged_dtype(old: np.dtype[Any] | None, new: np.dtype[Any] | None) -> np.dtype[Any] | None:
@@ -85,7 +76,7 @@ def spread_shapes(order: Sequence[Node], known: Facts, dtypes: Facts) -> Facts:
         kinds = tuple(None if entry is None else dtypes.get(entry) for entry in node.inputs)
         return trial.shapes(op, inputs, outputs, present, kinds)
 
-    _spread(order, facts, deduce, merged_shape, trial.is_whole)
+    _spread(order, facts, deduce, trial.merged, trial.is_whole)
     return facts
 
 

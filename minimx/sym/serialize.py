@@ -221,7 +221,7 @@ def describe(heads: Sequence[Entry]) -> str:
             continue
         lines += ["--------------------", f"Op:{node.op.name}, Name={node.name}", "Inputs:"]
         present = [entry for entry in node.inputs if entry is not None]
-        lines += [f"\targ[{position}]={source.name}({index})" for position, (source, index) in enumerate(present)]
+        lines += [f"\targ[{position}]={source.name}({index}){' version=0' if source.op is None else ''}" for position, (source, index) in enumerate(present)]
         if node.attrs:
             lines += ["Attrs:"] + [f"\t{key}={text}" for key, text in sorted(node.attrs.items())]
     return "\n".join(lines) + "\n"

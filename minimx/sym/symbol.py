@@ -330,10 +330,10 @@ class Symbol(Fluent):
     def copy(self) -> Any:
         raise NotImplementedForSymbol("copy", "sym.identity")
 
-    def copyto(self, other: Any) -> Any:
+    def copyto(self, other: Any = None) -> Any:
         raise NotImplementedForSymbol("copyto")
 
-    def as_in_context(self, context: Any) -> Any:
+    def as_in_context(self, context: Any = None) -> Any:
         raise NotImplementedForSymbol("as_in_context")
 
     def detach(self) -> Any:

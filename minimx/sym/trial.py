@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..base import DTYPE_OF_CODE, FLOAT32, DTypeError, MXNetError
+from ..base import DTYPE_OF_CODE, FLOAT32, DTypeError, MXNetError, ShapeError
 from ..op import Op, Shape, Spec
 
 Shapes: TypeAlias = tuple["Shape | None", ...]
@@ -27,7 +27,7 @@ DTypes: TypeAlias = tuple["np.dtype[Any] | None", ...]
 Present: TypeAlias = tuple[bool, ...]  # which of an operator's inputs are there at all
 
 # Dyes are divisible by all small numbers, so that they may be split, folded and strided, and have a prime factor of their own.
-DIVISIBLE = 5040
+DIVISIBLE = 10080
 PRIMES = (
     (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049, 1051, 1061, 1063, 1069, 1087, 1091, 1093, 1097),
     (2003, 2011, 2017, 2027, 2029, 2039, 2053, 2063, 2069, 2081, 2083, 2087, 2089, 2099, 2111, 2113),
@@ -74,13 +74,13 @@ def shapes(op: Op, inputs: Shapes, outputs: Shapes, present: Present, dtypes: DT
     kinds = complete_dtypes(dtypes, present)
     if _all_whole(inputs, present):
         return inputs, _shapes(rule(op, inputs, present, kinds))
+    inputs = _with_kept_shape(op, inputs, outputs, present)
     base = filled(op, inputs, present, kinds)
     if _all_whole(base, present):
         return base, _shapes(rule(op, base, present, kinds))
     if op.name in NEEDS_WHOLE_SHAPES:
         return inputs, outputs
     for start in (base, inputs) if base != inputs else (inputs,):
-        start = _whole_from_output(op, start, outputs, present)
         if all(shape is not None for shape, here in zip(start, present) if here):
             found = _by_dye(op, start, outputs, present, kinds)
             if found is not None:
@@ -230,13 +230,28 @@ def _solve(
     return found
 
 
-def _whole_from_output(op: Op, inputs: Shapes, outputs: Shapes, present: Present) -> Shapes:
-    """Inputs of unknown shape get that of the first output, if the operator keeps shapes."""
-    missing = tuple(here and shape is None for shape, here in zip(inputs, present))
-    if not any(missing) or not outputs or outputs[0] is None:
-        return inputs
-    keeps = keeps_shape(op, present, len(outputs[0]))
-    return tuple(outputs[0] if gone and kept else shape for shape, gone, kept in zip(inputs, missing, keeps))
+def _with_kept_shape(op: Op, inputs: Shapes, outputs: Shapes, present: Present) -> Shapes:
+    """Inputs that must have the output's shape get all that is known of it, and of each other. Raises ShapeError if that differs."""
+    known = [shape for shape in (*inputs, *outputs[:1]) if shape is not None]
+    for rank in dict.fromkeys(len(shape) for shape in known):
+        keeps = keeps_shape(op, present, rank)
+        if not any(keeps) or (outputs[0] is None and all(shape is None for shape, kept in zip(inputs, keeps) if kept)):
+            continue
+        together: Shape | None = outputs[0]
+        for shape, kept in zip(inputs, keeps):
+            if kept:
+                together = merged(together, shape)
+        return tuple(together if kept else shape for shape, kept in zip(inputs, keeps))
+    return inputs
+
+
+def merged(old: Shape | None, new: Shape | None) -> Shape | None:
+    """What two sources say about one shape, together. Raises ShapeError if they contradict each other."""
+    if old is None or new is None:
+        return old if new is None else new
+    if len(old) == len(new) and all(a == b or not a or not b for a, b in zip(old, new)):
+        return tuple(a or b for a, b in zip(old, new))
+    raise ShapeError(f"a shape is {old} by one neighbour, and {new} by another (0 stands for any length); they must agree")
 
 
 @lru_cache(maxsize=4096)
@@ -302,7 +317,8 @@ def dtypes(op: Op, inputs: DTypes, outputs: DTypes, present: Present, known: Sha
 
     Raises what the operator's rule raises if the inputs are known completely and do not fit.
     """
-    lengths = _usable_shapes(op, known, present)
+    is_real = all(is_whole(shape) for shape, here in zip(known, present) if here)
+    lengths = known if is_real else _some_shapes(op, present)
     if lengths is None:
         return inputs, outputs
     if all(dtype is not None for dtype, here in zip(inputs, present) if here):
@@ -366,18 +382,11 @@ def _is_free(op: Op, lengths: Shapes, inputs: DTypes, present: Present, unknown:
     return any(_try(op, lengths, _replaced(settled, (position,), other), present) == wanted for other in others)
 
 
-def _usable_shapes(op: Op, known: Shapes, present: Present) -> Shapes | None:
-    """Shapes with which the operator can be asked for dtypes: the known ones if they are complete, else any that it takes."""
-    if all(is_whole(shape) for shape, here in zip(known, present) if here):
-        return known
-    return _some_shapes(op, present)
-
-
 @lru_cache(maxsize=4096)
 def _some_shapes(op: Op, present: Present) -> Shapes | None:
     """Shapes of the inputs that the operator takes, found by trying; None if none of the usual is."""
     kinds = complete_dtypes((None,) * len(present), present)
-    for length in (DIVISIBLE * PRIMES[0][0], 1, 4):
+    for length in (60, 1, 4, DIVISIBLE):
         for ndim in (2, 4, 3, 1, 5):
             for rest in (ndim, 1, 2, ndim - 1):
                 given = filled(op, ((length,) * ndim, *[None] * (len(present) - 1)), present, kinds)

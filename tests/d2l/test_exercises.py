@@ -44,10 +44,14 @@ def test_missing_answers_wrong_shapes_and_errors(capsys):
     assert "the answer is None; write the function's body" in told(capsys, lambda x: None, [1], 0)
     assert "got an array of shape (2,), wanted (3,)" in told(capsys, lambda x: [1, 2], [[1, 2, 3]], 0)
     assert "got an array of shape (2,), wanted ()" in told(capsys, lambda x: [1, 2], [1], 0)
-    assert "got [], wanted 1" in told(capsys, lambda x: [], [1], 0)
+    assert "got an array of shape (0,), wanted ()" in told(capsys, lambda x: [], [1], 0)
     assert "it raised ShapeError: broadcast_add:" in told(capsys, lambda x: x + mx.nd.ones(3), [0], mx.nd.ones(2))
     assert "it raised ValueError" in told(capsys, lambda x: [[1], [1, 2]], [0], 0)
     assert "got 'b', wanted 'a'" in told(capsys, lambda x: "b", ["a"], 0)
+
+
+def test_arguments_may_be_lists_of_unequal_lengths(capsys):
+    assert "([('a',), ('b', 'a')]): got 0, wanted 2" in told(capsys, lambda graph: 0, len, [("a",), ("b", "a")])
 
 
 def test_a_failure_that_waits_in_the_result_is_the_answers(capsys):

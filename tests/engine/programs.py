@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minimx import cpu, engine, nd
-from minimx.nd.ndarray import NDArray, invoke
-from minimx.op import Kind, Op, Spec
+from minimx.nd.entry import invoke
+from minimx.nd.ndarray import NDArray
+from minimx.op import Kind, Op, Spec, attributes
 
 REGISTERS = 5
 SMALL, LARGE = 8, 40_000  # elements: run at once by the pushing thread; recorded, and fused in groups
@@ -28,7 +29,7 @@ class Boom(Exception):
     """The failure that programs inject."""
 
 
-@dataclass(frozen=True)
+@attributes
 class Reverse(Op):
     """A fresh array in reverse order. Not elementwise: a large one is a task of its own."""
 
@@ -41,7 +42,7 @@ class Reverse(Op):
         return data[::-1].copy()
 
 
-@dataclass(frozen=True)
+@attributes
 class Explode(Op):
     """An elementwise operation whose kernel raises."""
 
@@ -57,7 +58,7 @@ class Explode(Op):
         raise Boom(f"number {self.number}")
 
 
-@dataclass(frozen=True)
+@attributes
 class AddInto(Op):
     """data += value in the memory of data; with `number` >= 0 it fails half-way."""
 

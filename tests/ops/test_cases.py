@@ -21,7 +21,7 @@ import pytest
 import minimx as mx
 from minimx import autograd, engine, nd
 from minimx.engine.front import value_of
-from minimx.nd import ndarray
+from minimx.nd import entry
 from minimx.op import REGISTRY, Kind, Op, Spec, apply
 from minimx.ops.unary import Exp
 
@@ -155,14 +155,14 @@ class Call:
 def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Call]]:
     """A scope that logs what enters the engine, with copies of its inputs."""
     log: list[Call] = []
-    submit = ndarray.submit
+    submit = entry.submit
 
     def logged(op: Op, inputs: Any, out_specs: Any, *rest: Any) -> Any:
         log.append(Call(op, [None if view is None else np.array(value_of(view)) for view in inputs], list(out_specs)))
         return submit(op, inputs, out_specs, *rest)
 
     with monkeypatch.context() as patch, engine.front.no_shortcuts():
-        patch.setattr(ndarray, "submit", logged)
+        patch.setattr(entry, "submit", logged)
         yield log
 
 
