@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 class Add(Function):
-    __slots__ = ()
     ufunc = np.add
     saves_inputs = False
 
@@ -45,7 +44,6 @@ class ScalarAdd(Add, Scalar): ...
 
 
 class Subtract(Function):
-    __slots__ = ()
     ufunc = np.subtract
     saves_inputs = False
 
@@ -73,7 +71,6 @@ class ReversedScalarSubtract(Subtract, ReversedScalar): ...
 
 
 class Multiply(Function):
-    __slots__ = ()
     ufunc = np.multiply
 
     def dlhs(self, g: Any, y: Any, lhs: Any, rhs: Any) -> Any:
@@ -99,7 +96,6 @@ class ScalarMultiply(Multiply, Scalar):
 class Divide(Function):
     """The quotient; of integers it is cut off towards zero, as in C, and 0 where the divisor is."""
 
-    __slots__ = ()
     ufunc = np.true_divide
 
     def compute(self, xp: Any, lhs: Array, rhs: Array, out: Array | None) -> Array:
@@ -134,8 +130,6 @@ class ReversedScalarDivide(Divide, ReversedScalar): ...
 
 class Modulo(Function):
     """The remainder, which has the sign of the divisor as in Python; 0 where the divisor is 0, as in MXNet."""
-
-    __slots__ = ()
 
     def compute(self, xp: Any, lhs: Array, rhs: Array, out: Array | None) -> Array:
         undefined = rhs == 0  # before the result is written: out may be rhs

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 class Broadcast(Op):
     """Repeats an array along axes where it has length 1; `target` says to which shape."""
 
-    __slots__ = ()
-
     saves_inputs = False
     saves_outputs = False
     takes_out = True

@@ -120,8 +120,6 @@ def amp_multicast(*data: T, num_outputs: int, cast_narrow: bool = False, **how: 
 class Same(Unary):
     """The identity. Its result is fresh memory, so that writing into it leaves data alone."""
 
-    __slots__ = ()
-
     accepts = ANY
     saves_inputs = False
     saves_outputs = False
@@ -203,8 +201,6 @@ class IdentityLike(Op):
 
 class Filled(Unary):
     """An array like data, all of whose elements are `value`."""
-
-    __slots__ = ()
 
     accepts = ANY
     saves_inputs = False

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 class Creation(Op):
     """Makes an array from attributes alone."""
 
-    __slots__ = ()
-
     inputs: ClassVar = ()
     saves_outputs = False
 
@@ -160,8 +158,6 @@ class Linspace(Creation):
 class OfShape(Op):
     """Looks at the shape of its input alone. It has no gradient."""
 
-    __slots__ = ()
-
     saves_inputs = False
     saves_outputs = False
 
@@ -269,8 +265,6 @@ def index_array(data: T, axes: Axes = None, **how: Unpack[How]) -> T:
 
 class Positions(Op):
     """What ravel_multi_index and unravel_index share: the shape of the array that they count in. They have no gradient."""
-
-    __slots__ = ()
 
     saves_inputs = False
     saves_outputs = False

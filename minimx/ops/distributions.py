@@ -32,8 +32,6 @@ NUMBER = (int, float)
 class Distribution(Op):
     """How numbers are drawn, and what the parameters may be."""
 
-    __slots__ = ()
-
     needs_key = True
     saves_inputs = False
     saves_outputs = False
@@ -90,8 +88,6 @@ def scaled(numbers: Array, factor: Any, shift: Any) -> Array:
 
 
 class Uniform(Distribution):
-    __slots__ = ()
-
     parameters = ("low", "high")
     requirements = ("a number", "a number")
 
@@ -113,8 +109,6 @@ class Uniform(Distribution):
 
 
 class Normal(Distribution):
-    __slots__ = ()
-
     parameters = ("loc", "scale")
     requirements = ("a number", "greater than 0")
 
@@ -124,8 +118,6 @@ class Normal(Distribution):
 
 
 class Gamma(Distribution):
-    __slots__ = ()
-
     parameters = ("alpha", "beta")
     requirements = ("greater than 0", "greater than 0")
 
@@ -135,8 +127,6 @@ class Gamma(Distribution):
 
 
 class Exponential(Distribution):
-    __slots__ = ()
-
     parameters = ("lam",)
     requirements = ("greater than 0",)
 
@@ -152,8 +142,6 @@ def poisson(xp: Any, generator: Any, shape: Shape, lam: Any) -> Array:
 
 
 class Poisson(Distribution):
-    __slots__ = ()
-
     parameters = ("lam",)
     requirements = ("at least 0",)
 
@@ -165,8 +153,6 @@ class NegativeBinomial(Distribution):
     """Failures before the k-th success, where a trial succeeds with probability p: a Poisson with gamma-distributed
     expectation."""
 
-    __slots__ = ()
-
     parameters = ("k", "p")
     requirements = ("at least 0", "greater than 0 and at most 1")
 
@@ -177,8 +163,6 @@ class NegativeBinomial(Distribution):
 
 class GeneralizedNegativeBinomial(Distribution):
     """The negative binomial by its mean and dispersion: k is `1 / alpha`, not a whole number, p is `1 / (mu * alpha + 1)`."""
-
-    __slots__ = ()
 
     parameters = ("mu", "alpha")
     requirements = ("at least 0", "at least 0")
@@ -193,8 +177,6 @@ class GeneralizedNegativeBinomial(Distribution):
 
 class Integers(Distribution):
     """Whole numbers from `low` to `high - 1`, each as likely as any other."""
-
-    __slots__ = ()
 
     parameters = ("low", "high")
     requirements = ("a number", "a number")
@@ -237,8 +219,6 @@ class Random(Distribution):
 
 class Like(Distribution):
     """The form whose shape and dtype are those of an array; parameters are attributes."""
-
-    __slots__ = ()
 
     takes_out = True
 

@@ -4,7 +4,6 @@ MXNet has a function such as subtraction four times: `elemwise_sub` (two arrays 
 stretch to fit), `_minus_scalar` (an array and a number) and `_rminus_scalar` (a number and an array). Here a *function* says what
 is computed and its two partial derivatives, a *form* says where the operands come from and what shapes they may have, and an
 operator is a class that inherits from one of each:
-
     class BroadcastSubtract(Subtract, Broadcast): ...
 
 `Forms` ties the four together, so that `a + b`, `a + 2`, `2 + a` and `nd.add(a, b)` choose the right one in one place.
@@ -68,8 +67,6 @@ def unbroadcast(g: Any, like: Any) -> Any:
 class Unary(Op):
     """An elementwise function of one array; the result has its shape and dtype."""
 
-    __slots__ = ()
-
     kind = Kind.ELEMENTWISE
     accepts: ClassVar[str] = FLOATS
 
@@ -88,8 +85,6 @@ class Function(Op):
     They are written with functions that broadcast and that take numbers too, so that one formula serves all forms.
     """
 
-    __slots__ = ()
-
     kind = Kind.ELEMENTWISE
     saves_outputs = False
     accepts: ClassVar[str] = NUMBERS
@@ -106,8 +101,6 @@ class Function(Op):
 
 class Elementwise(Function):
     """The form of two arrays of one shape."""
-
-    __slots__ = ()
 
     inputs = ("lhs", "rhs")
 
@@ -130,8 +123,6 @@ class Elementwise(Function):
 
 class Broadcast(Function):
     """The form of two arrays whose axes of length 1, and missing ones in front, are stretched to fit."""
-
-    __slots__ = ()
 
     inputs = ("lhs", "rhs")
 

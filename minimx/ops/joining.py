@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register, same_dtype, same_shape
+from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register, same_dtype, same_shape, unified
 from .reduce import Sum, as_axes
 from .shape import as_shape, reshape_to
 from .slicing import put_back
@@ -133,8 +133,6 @@ def stack(*data: T, axis: int = 0, num_args: int | None = None, **how: Unpack[Ho
 
 class Parts(Op):
     """Cuts an array along an axis; `edges` says where."""
-
-    __slots__ = ()
 
     saves_inputs = False
     saves_outputs = False
@@ -265,8 +263,6 @@ def split_v2(
 class Copies(Op):
     """Repeats data: `factored` gives the shape of data with an axis of 1 wherever copies go, and the shape with their numbers
     there."""
-
-    __slots__ = ()
 
     saves_inputs = False
     saves_outputs = False

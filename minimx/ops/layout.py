@@ -115,8 +115,6 @@ SwapAxis = swapaxes
 class Blocks(Op):
     """Moves blocks of pixels between the depth of an image and its height and width: data (N, C, H, W)."""
 
-    __slots__ = ()
-
     saves_inputs = False
     saves_outputs = False
 

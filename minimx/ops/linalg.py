@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, normalize_axis, register, same_dtype
+from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, filled, normalize_axis, register, same_dtype
 from .binary import broadcast_mul
 from .linalg_packing import only_triangle, require_matrices, require_square
 
@@ -184,6 +184,12 @@ class BatchDot(Op):
         if lhs.shape[:-2] != rhs.shape[:-2]:
             raise ShapeError(f"batch_dot: lhs has shape {lhs.shape}, rhs has {rhs.shape}; the batch dimensions must be equal")
         return Spec.of(matrix_product_shape(self, lhs, rhs, self.transpose_a, self.transpose_b), dtype)
+
+    def fill(self, lhs: Spec | None, rhs: Spec | None) -> tuple[Spec | None, ...]:
+        if lhs is None or rhs is None or lhs.ndim != rhs.ndim:
+            return lhs, rhs
+        batch = [one or other for one, other in zip(lhs.shape[:-2], rhs.shape[:-2])]
+        return filled(lhs, (*batch, *lhs.shape[-2:]), lhs), filled(rhs, (*batch, *rhs.shape[-2:]), rhs)
 
     def kernel(self, xp: Any, lhs: Array, rhs: Array, out: Array | None = None) -> Array:
         return product_of(xp, swapped(lhs, self.transpose_a), swapped(rhs, self.transpose_b), out)

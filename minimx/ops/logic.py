@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 class Truth(Function):
     """A function whose value is true or false, written as 1 or 0 in the dtype of its operands."""
 
-    __slots__ = ()
-
     saves_inputs = False
     accepts = ANY
     test: ClassVar[Any]  # the NumPy function, whose value is boolean
@@ -38,7 +36,6 @@ class Truth(Function):
 
 
 class Equal(Truth):
-    __slots__ = ()
     test = np.equal
 
 
@@ -55,7 +52,6 @@ class ScalarEqual(Equal, Scalar): ...
 
 
 class NotEqual(Truth):
-    __slots__ = ()
     test = np.not_equal
 
 
@@ -72,7 +68,6 @@ class ScalarNotEqual(NotEqual, Scalar): ...
 
 
 class Greater(Truth):
-    __slots__ = ()
     test = np.greater
 
 
@@ -89,7 +84,6 @@ class ScalarGreater(Greater, Scalar): ...
 
 
 class GreaterEqual(Truth):
-    __slots__ = ()
     test = np.greater_equal
 
 
@@ -106,7 +100,6 @@ class ScalarGreaterEqual(GreaterEqual, Scalar): ...
 
 
 class Lesser(Truth):
-    __slots__ = ()
     test = np.less
 
 
@@ -123,7 +116,6 @@ class ScalarLesser(Lesser, Scalar): ...
 
 
 class LesserEqual(Truth):
-    __slots__ = ()
     test = np.less_equal
 
 
@@ -140,7 +132,6 @@ class ScalarLesserEqual(LesserEqual, Scalar): ...
 
 
 class LogicalAnd(Truth):
-    __slots__ = ()
     test = np.logical_and
 
 
@@ -157,7 +148,6 @@ class ScalarLogicalAnd(LogicalAnd, Scalar): ...
 
 
 class LogicalOr(Truth):
-    __slots__ = ()
     test = np.logical_or
 
 
@@ -174,7 +164,6 @@ class ScalarLogicalOr(LogicalOr, Scalar): ...
 
 
 class LogicalXor(Truth):
-    __slots__ = ()
     test = np.logical_xor
 
 

@@ -67,8 +67,6 @@ flip = reverse
 class Frame(Op):
     """What Pad and its gradient share: the widths of the frame, two for each axis."""
 
-    __slots__ = ()
-
     saves_inputs = False
     saves_outputs = False
 

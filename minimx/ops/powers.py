@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 class Power(Function):
     """The power; of integers with a negative exponent it is cut off towards zero, so that all but 1 and -1 give 0."""
 
-    __slots__ = ()
     ufunc = np.power
     saves_outputs = True
 
@@ -79,7 +78,6 @@ class ReversedScalarPower(Power, ReversedScalar):
 
 
 class Maximum(Function):
-    __slots__ = ()
     ufunc = np.maximum
 
     def dlhs(self, g: Any, y: Any, lhs: Any, rhs: Any) -> Any:
@@ -102,7 +100,6 @@ class ScalarMaximum(Maximum, Scalar): ...
 
 
 class Minimum(Function):
-    __slots__ = ()
     ufunc = np.minimum
 
     def dlhs(self, g: Any, y: Any, lhs: Any, rhs: Any) -> Any:
@@ -125,7 +122,6 @@ class ScalarMinimum(Minimum, Scalar): ...
 
 
 class Hypot(Function):
-    __slots__ = ()
     ufunc = np.hypot
     accepts = FLOATS
     saves_outputs = True

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 class Sequence(Op):
     """What the operators on sequences share: the arguments' checks, and lengths as integers."""
 
-    __slots__ = ()
-
     inputs: ClassVar[tuple[str, ...]] = ("data", "sequence_length?")
     saves_outputs: ClassVar[bool] = False
     axes: ClassVar[tuple[int, ...]] = (0, 1)  # where time may be
 
     axis: int
     use_sequence_length: bool
+
+    def wants(self, name: str) -> bool:
+        return name == "sequence_length" and self.use_sequence_length
 
     def fill(self, data: Spec | None, sequence_length: Spec | None = None) -> tuple[Spec | None, ...]:
         if self.use_sequence_length and sequence_length is None and data is not None:

@@ -158,8 +158,6 @@ def as_shape(shape: int | Sequence[int]) -> Shape:
 class View(Op):
     """The numbers of the array in another shape, which `target` computes."""
 
-    __slots__ = ()
-
     aliases = True
     saves_inputs = False
     saves_outputs = False

@@ -48,8 +48,6 @@ def check_scalar(op: Op, what: str, value: float, dtype: np.dtype[Any]) -> None:
 class Selection(Op):
     """A part of the array: `select` gives the slices and the shape of what they select."""
 
-    __slots__ = ()
-
     saves_inputs = False
     saves_outputs = False
     takes_out = True

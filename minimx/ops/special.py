@@ -230,8 +230,6 @@ def polygamma_of(xp: Any, x: Array, order: int) -> Array:
 class Special(Unary):
     """A function of this file as an operator."""
 
-    __slots__ = ()
-
     def compute(self, xp: Any, data: Array) -> Array:
         raise NotImplementedError
 

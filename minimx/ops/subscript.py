@@ -22,8 +22,6 @@ from .keys import WHOLE, Advanced, Key, broadcasts, is_array
 class Subscript(Op):
     """What these operators share: the attribute `key`, which is read from text by a parser of its own."""
 
-    __slots__ = ()
-
     saves_inputs: ClassVar[bool] = False
     saves_outputs: ClassVar[bool] = False
 

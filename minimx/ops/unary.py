@@ -82,8 +82,6 @@ def negative(data: T, **how: Unpack[How]) -> T:
 class Rounding(Unary):
     """A function that rounds to whole numbers: integers stay what they are, and the gradient is zero wherever there is one."""
 
-    __slots__ = ()
-
     accepts = NUMBERS
     saves_inputs = False
     saves_outputs = False
