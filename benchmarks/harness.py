@@ -88,7 +88,8 @@ class Peer:
                 return json.loads(line)  # type: ignore[no-any-return]  # what `serve` prints
             if not line:
                 assert self.process.stderr is not None
-                return {"absent": (self.process.stderr.read().strip().splitlines() or ["it ended"])[-1]}
+                status = self.process.wait()
+                return {"absent": (self.process.stderr.read().strip().splitlines() or [f"it ended with status {status}"])[-1]}
         self.process.kill()
         return {"absent": f"no answer in {seconds} s"}
 

@@ -8,6 +8,7 @@ argument, what it got, what it wants, and what to do next.
 from __future__ import annotations
 
 import os
+import reprlib
 import sys
 from typing import Any, TypeAlias
 
@@ -87,6 +88,24 @@ def env_choice(names: tuple[str, ...] | str, default: str, choices: tuple[str, .
     return default
 
 
+def shown(value: Any) -> str:
+    """A value in an error message: short, and without waiting for an array or asking a stranger for its text."""
+    if isinstance(value, (str, bytes, int, float, complex, np.generic)) or value is None:
+        try:
+            return reprlib.repr(value)
+        except ValueError:  # Python writes no number of more than 4300 digits
+            return "a number of thousands of digits"
+    if isinstance(value, (tuple, list)):
+        if len(value) > 8:
+            return f"a {type(value).__name__} of {len(value)} items"
+        inner = ", ".join(shown(each) if not isinstance(each, (tuple, list)) else "..." for each in value)
+        return f"({inner}{',' * (len(value) == 1)})" if isinstance(value, tuple) else f"[{inner}]"
+    if isinstance(value, type):
+        return f"the type {value.__name__}"
+    kind = type(value).__name__
+    return f"{'an' if kind[:1] in 'aeioAEIO' or kind.lower() == 'ndarray' else 'a'} {kind}"
+
+
 # The dtypes of MXNet 1.x, by the number that stands for each in its files.
 DTYPE_OF_CODE: dict[int, np.dtype[Any]] = {
     0: np.dtype(np.float32),
@@ -100,6 +119,7 @@ DTYPE_OF_CODE: dict[int, np.dtype[Any]] = {
 }
 CODE_OF_DTYPE: dict[np.dtype[Any], int] = {dtype: code for code, dtype in DTYPE_OF_CODE.items()}
 FLOAT32 = DTYPE_OF_CODE[0]
+mx_real_t = np.float32  # MXNet's name for the default dtype
 
 
 def as_dtype(dtype: DTypeLike, default: np.dtype[Any] = FLOAT32) -> np.dtype[Any]:
@@ -109,13 +129,15 @@ def as_dtype(dtype: DTypeLike, default: np.dtype[Any] = FLOAT32) -> np.dtype[Any
     """
     if dtype is None:
         return default
-    try:
-        found = np.dtype(dtype)
-    except TypeError:
-        found = None
+    found = None
+    if isinstance(dtype, (str, type, np.dtype)):  # NumPy would ask any object for an attribute `dtype`
+        try:
+            found = np.dtype(dtype)
+        except (TypeError, ValueError, SyntaxError, OverflowError):
+            found = None
     if found is None or found not in CODE_OF_DTYPE:
         names = ", ".join(known.name for known in CODE_OF_DTYPE)
-        raise DTypeError(f"dtype {dtype!r} is not supported; use one of {names}")
+        raise DTypeError(f"dtype {shown(dtype)} is not supported; use one of {names}")
     return found
 
 

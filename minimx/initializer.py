@@ -139,9 +139,7 @@ class Initializer:
         rows, columns = arr.shape[2:]
         half = math.ceil(columns / 2)
         centre = (2 * half - 1 - half % 2) / (2.0 * half)
-        weight = np.outer(
-            1 - np.abs(np.arange(rows) / half - centre), 1 - np.abs(np.arange(columns) / half - centre)
-        )
+        weight = np.outer(1 - np.abs(np.arange(rows) / half - centre), 1 - np.abs(np.arange(columns) / half - centre))
         arr[:] = np.broadcast_to(weight, arr.shape)
 
     def _init_loc_bias(self, name: Any, arr: NDArray) -> None:
@@ -240,7 +238,9 @@ class Mixed:
 
     def __init__(self, patterns: Sequence[str], initializers: Sequence[Any]) -> None:
         if len(patterns) != len(initializers):
-            raise ArgumentError(f"initializer.Mixed: {len(patterns)} patterns have {len(initializers)} initializers; one each is wanted")
+            raise ArgumentError(
+                f"initializer.Mixed: {len(patterns)} patterns have {len(initializers)} initializers; one each is wanted"
+            )
         self.map = [(re.compile(pattern), initializer) for pattern, initializer in zip(patterns, initializers)]
 
     def __call__(self, name: str, arr: NDArray) -> None:

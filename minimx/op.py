@@ -10,16 +10,18 @@ Everything else is derived from the registry: the JSON loader, generated program
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import enum
 import inspect
+import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 import numpy as np
 
-from .base import ArgumentError, DTypeError, MXNetError, ShapeError, as_dtype
+from .base import ArgumentError, DTypeError, MXNetError, OutOfMemoryError, ShapeError, shown
+from .fields import initializer, parse_attr
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -35,6 +37,7 @@ Array = Any  # what a kernel works on: a NumPy array, or a CuPy array on a GPU
 
 
 SMALL_SIZE = 8192
+MOST_AXES = 32  # of a NumPy array before NumPy 2, and more than any real program has
 
 
 class Spec:
@@ -60,11 +63,10 @@ class Spec:
         found = cls._interned.get(key)
         if found is None:
             found = object.__new__(cls)
-            found.shape, found.dtype = key
-            found.size = 1
-            for length in found.shape:
-                found.size *= length
+            found.shape, found.dtype = tuple(map(operator.index, key[0])), key[1]
+            found.size = math.prod(found.shape)
             found.nbytes = found.size * found.dtype.itemsize
+            _check_possible(found)
             found.small = found.dtype.kind == "f" and len(found.shape) > 0 and found.size <= SMALL_SIZE
             if len(cls._interned) > 100_000:  # a program that never repeats a shape must not leak
                 cls._interned.clear()
@@ -90,6 +92,20 @@ class Spec:
 
     def __repr__(self) -> str:
         return f"{self.dtype.name}{list(self.shape)}"
+
+
+def _check_possible(spec: Spec) -> None:
+    """Raise ShapeError or OutOfMemoryError unless NumPy could have an array of `spec`, given the memory."""
+    if min(spec.shape, default=0) < 0:
+        raise ShapeError(f"an array cannot have the shape {spec.shape}: a length is negative")
+    if len(spec.shape) > MOST_AXES:
+        raise ShapeError(f"an array cannot have {len(spec.shape)} axes; at most {MOST_AXES} are possible")
+    extent = math.prod(length or 1 for length in spec.shape) * spec.dtype.itemsize
+    if extent >= 1 << 63:
+        raise OutOfMemoryError(
+            f"an array of {spec.dtype.name} cannot have the shape {shown(spec.shape)}: it has 2**{extent.bit_length() - 1} bytes or more, "
+            "and no memory has 2**63"
+        )
 
 
 class Kind(enum.Enum):
@@ -216,7 +232,7 @@ class Op:
                 raise ArgumentError(f"{cls.name}: unknown argument {key!r}; it takes {', '.join(types) or 'none'}")
             try:
                 values[key] = parse_attr(text, types[key])
-            except (ValueError, SyntaxError, TypeError):
+            except (ValueError, SyntaxError, TypeError, KeyError, OverflowError, MemoryError, RecursionError):
                 raise ArgumentError(f"{cls.name}: argument {key}={text!r} is not a {types[key]}") from None
         try:
             return cls(**values)
@@ -252,26 +268,18 @@ def attributes(cls: C) -> C:
     if "__dataclass_fields__" not in cls.__dict__ and any(not str(kind).startswith("ClassVar") for kind in own.values()):
         cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclass composes one, slowly
         dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
-        cls.__init__ = _initializer(dataclasses.fields(cls))  # type: ignore[method-assign]  # what dataclass does, too
+        cls.__init__ = _first_initializer(cls)  # type: ignore[method-assign]  # what dataclass does, too
     return cls
 
 
-def _initializer(fields: tuple[dataclasses.Field[Any], ...]) -> Any:
-    """The method `__init__` of a class with these fields. It writes past the guard against changes."""
-    arguments: list[str] = ["self"]
-    defaults: dict[str, Any] = {}
-    positional = [field for field in fields if not field.kw_only]
-    for field in (*positional, None, *(field for field in fields if field.kw_only)):
-        if field is None:
-            arguments += ["*"] if len(positional) < len(fields) else []
-            continue
-        has_default = field.default is not dataclasses.MISSING
-        defaults[f"default_{field.name}"] = field.default
-        arguments.append(f"{field.name}=default_{field.name}" if has_default else field.name)
-    lines = [f"    values[{field.name!r}] = {field.name}" for field in fields]
-    source = "\n".join([f"def __init__({', '.join(arguments)}):", "    values = self.__dict__", *lines])
-    exec(source, defaults)
-    return defaults["__init__"]
+def _first_initializer(cls: type[Op]) -> Any:
+    """An `__init__` that writes the real one when the first object is made: a program uses few of all operators."""
+
+    def __init__(self: Op, *args: Any, **kwargs: Any) -> None:
+        cls.__init__ = initializer(dataclasses.fields(cls))  # type: ignore[method-assign]  # what dataclass does, too
+        cls.__init__(self, *args, **kwargs)
+
+    return __init__
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(hidden,))
@@ -301,38 +309,6 @@ def find(name: str) -> type[Op]:
 def _field_types(cls: type[Op]) -> dict[str, str]:
     """Name -> annotation text of an operator's attributes."""
     return {f.name: str(f.type) for f in dataclasses.fields(cls) if not f.metadata.get("hidden")}
-
-
-def parse_attr(text: str, annotation: str) -> Any:
-    """A value from its string in MXNet's JSON, by the field's annotation such as "int", "tuple[int, ...] | None".
-
-    >>> parse_attr("(3, 3)", "tuple[int, ...]"), parse_attr("1", "bool"), parse_attr("None", "int | None")
-    ((3, 3), True, None)
-    """
-    if not isinstance(text, str):
-        return text
-    wanted = [part.strip() for part in annotation.split("|")]
-    if text == "None" and "None" in wanted:
-        return None
-    kind = wanted[0]
-    if kind == "str":
-        return text
-    if kind == "bool":
-        if text.lower() in ("true", "1"):
-            return True
-        if text.lower() in ("false", "0"):
-            return False
-        raise ValueError(text)
-    if kind == "int":
-        return int(text[:-1] if text.endswith("L") else text)
-    if kind == "float":  # a whole number stays an int, so that it is written as it was read
-        return int(text) if text.lstrip("-").isdecimal() else float(text)
-    if "dtype" in kind:
-        return as_dtype(text)
-    value = ast.literal_eval(text.replace("L", "") if kind.startswith("tuple[int") else text)
-    if kind.startswith("tuple"):
-        return tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    return value
 
 
 class Tensor:
@@ -482,7 +458,9 @@ def unified(*specs: Spec | None, free: int | None = None) -> tuple[Spec | None, 
     known = [spec for spec in specs if spec is not None]
     if not known or any(len(spec.shape) != len(known[0].shape) for spec in known):
         return specs
-    common = [0 if axis == free else next(filter(None, lengths), 0) for axis, lengths in enumerate(zip(*(spec.shape for spec in known)))]
+    common = [
+        0 if axis == free else next(filter(None, lengths), 0) for axis, lengths in enumerate(zip(*(spec.shape for spec in known)))
+    ]
     return tuple(filled(spec, common, known[0]) for spec in specs)
 
 

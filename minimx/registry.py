@@ -32,6 +32,7 @@ class Registry(Generic[Base]):
         """Class decorator: enter `klass` under `name`, or under its own name. A name that is taken is taken over, with a warning."""
         if not (isinstance(klass, type) and issubclass(klass, self.base)):
             raise ArgumentError(f"only subclasses of {self.base.__name__} can be registered as {self.nickname}, got {klass!r}")
+        entered: Any = klass  # checkers took it for any class of the family, and no more for the one that is returned
         key = (name or klass.__name__).lower()
         before = self.classes.get(key)
         if before is not None and before is not klass:
@@ -42,7 +43,7 @@ class Registry(Generic[Base]):
                 stacklevel=2,
             )
         self.classes[key] = klass
-        return klass
+        return entered
 
     def alias(self, *names: str) -> Callable[[Class], Class]:
         """Class decorator: enter a class under further `names`."""

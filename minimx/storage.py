@@ -32,14 +32,18 @@ POOL_TYPES = ("Naive", "Round", "Unpooled")
 
 
 class Block:
-    """Bytes of the system's memory that one array and its views use; when the last view dies the pool gets them back."""
+    """Bytes of the system's memory that one array and its views use; when the last view dies the pool gets them back.
 
-    __slots__ = ("memory", "owner", "address")
+    Memory that a kernel took from the system itself goes back there: the next such kernel would not ask the pool either.
+    """
 
-    def __init__(self, memory: Any, owner: Pool) -> None:
+    __slots__ = ("memory", "owner", "address", "adopted")
+
+    def __init__(self, memory: Any, owner: Pool, adopted: bool = False) -> None:
         self.memory = memory  # a flat uint8 array
         self.owner = owner
         self.address = memory.ctypes.data
+        self.adopted = adopted
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -48,7 +52,7 @@ class Block:
 
     def __del__(self) -> None:
         # This can run at any point of any thread, even while that thread holds the pool's lock: append only.
-        self.owner.returned.append(self.memory)
+        self.owner.returned.append(self.memory.size if self.adopted else self.memory)
 
 
 class Pool:
@@ -60,7 +64,7 @@ class Pool:
         self.limit = limit  # bytes that may lie idle
         self.live = self.peak = self.pooled = 0
         self.free: OrderedDict[int, list[Any]] = OrderedDict()  # size class -> idle memory; least recently used first
-        self.returned: deque[Any] = deque()  # memory of dead Blocks that is not sorted in yet
+        self.returned: deque[Any] = deque()  # memory of dead Blocks that is not sorted in yet; of adopted ones only its size
         self.lock = threading.RLock()  # a finaliser may allocate while its thread is in the middle of `take`
 
     def size_class(self, nbytes: int) -> int:
@@ -78,6 +82,9 @@ class Pool:
                 memory = self.returned.popleft()
             except IndexError:
                 break
+            if isinstance(memory, int):
+                self.live -= memory
+                continue
             size = memory.size
             self.live -= size
             if self.kind != "Unpooled" and size <= self.limit and self.size_class(size) == size:
@@ -198,7 +205,7 @@ def adopt(array: Any, context: Context) -> Any:
     with owner.lock:
         owner.live += array.nbytes
         owner.peak = max(owner.peak, owner.live)
-    block = Block(array.reshape(-1).view(np.uint8), owner)
+    block = Block(array.reshape(-1).view(np.uint8), owner, adopted=True)
     return np.asarray(block).view(array.dtype).reshape(array.shape)
 
 

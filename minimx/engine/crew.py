@@ -75,7 +75,10 @@ def share_out(items: list[Any], function: Callable[[list[Any]], None]) -> None:
         for _ in parts:
             error = done.get() or error
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                error = None  # it holds this frame by its traceback: together they would keep arrays alive
     finally:
         _busy.release()
 

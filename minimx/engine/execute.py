@@ -16,7 +16,7 @@ from .. import device, storage
 from ..base import MXNetError, env_int
 from ..op import Kind, Op, Spec
 from . import crew
-from .var import Failure, as_error, window
+from .var import Failure, window
 
 if TYPE_CHECKING:
     from .segment import Operand, Record, Segment
@@ -138,31 +138,36 @@ def failure_of(segment: Segment, record: Record) -> Failure | None:
 
 def run_one(segment: Segment, record: Record, xp: Any) -> None:
     """Run one record. Its failure, or that of an input, becomes the value of all its outputs."""
-    values = segment.values
     failure = failure_of(segment, record)
     if failure is None:
         try:
-            arrays = [None if operand is None else read(segment, operand) for operand in record.inputs]
-            specs = [result.spec for result in record.outputs]
-            outputs = compute(record.op, xp, arrays, specs, record.key, segment.context)
-            for result, output in zip(record.outputs, outputs):
-                if result.base < 0:
-                    values[result.slot] = output
-                else:
-                    memory = values[result.base]
-                    if type(memory) is Failure:  # all of shared memory is overwritten, which ends the failure
-                        memory = segment.table[result.base].value
-                    window(memory, result.offset, result.spec)[...] = output
-                    values[result.slot] = memory
-            for before, after in record.mutated:
-                values[after] = values[before]
+            compute_one(segment, record, xp)
             return
         except BaseException as error:  # whatever it is, whoever reads the result must see it
             failure = segment.failed(error, record.op.name, record.where)
     for result in record.outputs:
-        values[result.slot] = failure
+        segment.values[result.slot] = failure
     for _, after in record.mutated:
-        values[after] = failure
+        segment.values[after] = failure
+
+
+def compute_one(segment: Segment, record: Record, xp: Any) -> None:
+    """Run one record whose inputs are there. Raises what its kernel raises."""
+    values = segment.values
+    arrays = [None if operand is None else read(segment, operand) for operand in record.inputs]
+    specs = [result.spec for result in record.outputs]
+    outputs = compute(record.op, xp, arrays, specs, record.key, segment.context)
+    for result, output in zip(record.outputs, outputs):
+        if result.base < 0:
+            values[result.slot] = output
+            continue
+        memory = values[result.base]
+        if type(memory) is Failure:  # all of shared memory is overwritten, which ends the failure
+            memory = segment.table[result.base].value
+        window(memory, result.offset, result.spec)[...] = output
+        values[result.slot] = memory
+    for before, after in record.mutated:
+        values[after] = values[before]
 
 
 # ---- groups of elementwise operations
@@ -256,7 +261,9 @@ def run_group(segment: Segment, records: list[Record], position: int, last_use: 
     tiles = [(low, min(low + TILE, size)) for low in range(0, size, TILE)]
     try:
         crew.share_out(tiles, run_tiles)
-    except Exception:
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            segment.interrupt = error  # for the thread that runs the segment, when it has
         return _undone(values, made)
     return True
 

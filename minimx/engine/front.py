@@ -17,7 +17,7 @@ import enum
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from .lanes import MAX_BYTES, scheduler
 from .segment import Segment
 from .single import OpTask
 from .task import OPEN, FunctionTask
-from .var import Failure, Var, View, as_error, window
+from .var import Failure, Var, View, as_error, window, without_arrays
 
 INLINE = 20_000.0  # ns: below, running costs less than recording and changing threads
 HEAVY = 100_000.0  # ns: above, an operation that cannot be fused gets a task of its own
@@ -222,7 +222,7 @@ def _run_inline(
     try:
         return _store(_compute(op, inputs, out_specs, context, key), targets)
     except Exception as error:
-        failure = Failure(as_error(error, op.name), op.name, user_location())
+        failure = Failure(as_error(without_arrays(error), op.name), op.name, user_location())
     variables = [Var() if target is None else target.var for target in targets]
     with scheduler.lock:
         scheduler.failures[failure] = None
@@ -290,6 +290,9 @@ def push(
     lane = (context or (views[0].context if views else cpu())).lane
     read_vars = dict.fromkeys(entry.var if isinstance(entry, View) else entry for entry in reads)
     written = list(dict.fromkeys(entry.var if isinstance(entry, View) else entry for entry in writes))
+    if _thread.mode is NAIVE or not scheduler.threads_work:
+        _push_naively(function, views, read_vars, written)
+        return
     task = FunctionTask(lane, name or str(getattr(function, "__name__", "function")), function, views, written)
     if scheduler.inside():
         raise MXNetError("engine.push: a finaliser (__del__) that runs in the middle of the engine's work cannot push")
@@ -300,14 +303,18 @@ def push(
         for var in written:
             task.writes(var, scheduler)
         scheduler.close(task)
-    if _thread.mode is NAIVE or not scheduler.threads_work:
-        scheduler.wait_for(task)
-        if task.failure is not None:
-            with scheduler.lock:
-                scheduler.failures.pop(task.failure, None)
-            task.failure.deliver()
-    else:
-        scheduler.make_room()
+    scheduler.make_room()
+
+
+def _push_naively(function: Callable[..., Any], views: Sequence[View], read: Iterable[Var], written: Sequence[Var]) -> None:
+    """Run a function in this thread and raise what it raises, after what was queued in another mode."""
+    for var in (*read, *(view.var for view in views)):
+        scheduler.wait_to_read(var)
+    for var in written:
+        scheduler.wait_to_write(var)
+    function(*[value_of(view) for view in views])
+    for var in written:
+        var.failure, var.ready = None, True
 
 
 def wait(entry: View | Var) -> None:

@@ -84,6 +84,8 @@ class BlasThreads:
             self.now = wanted
             for library in self.controller.lib_controllers:
                 library.set_num_threads(wanted)
+                if hasattr(library, "clear_controlling_thread"):
+                    library.clear_controlling_thread()  # else threadpoolctl would heed no other thread from now on
 
 
 class Running(threading.local):
@@ -108,10 +110,10 @@ class Scheduler:
         self.failures: dict[Failure, None] = {}  # nobody has seen them yet
         self.running = Running()
         self.blas = BlasThreads()
-        self.busy = 0  # tasks that run now
+        self.busy: set[Task] = set()  # tasks that run now
         self.threads_work = True  # False where threads cannot be started: then whoever closes a task runs it
         self.events: list[tuple[str, str, float, float]] | None = None  # (lane, name, start, end) while somebody traces
-        self.stopping = False
+        self.alone: int | None = None  # the only thread that may push, while it forks or ends the process
 
     # ---- lanes; the lock is held
 
@@ -159,8 +161,8 @@ class Scheduler:
             self._make_ready(task)
 
     def _make_ready(self, task: Task) -> None:
-        task.state = READY
         lane = self.lane(task.context)
+        task.state = READY
         lane.ready.append(task)
         self._rouse(lane)
         if self.waiting:
@@ -170,14 +172,10 @@ class Scheduler:
 
     def _start(self, task: Task) -> None:
         """`task` is READY and this thread takes it. The lock is held."""
-        lane = self.lanes[task.context.lane]
-        try:
-            lane.ready.remove(task)
-        except ValueError:
-            raise MXNetError(f"{task} is ready but not in its lane: a fault of minimx") from None
+        self.busy.add(task)
         task.state = RUNNING
-        self.busy += 1
-        self.blas.share(self.busy)
+        self.lanes[task.context.lane].ready.remove(task)
+        self.blas.share(len(self.busy))
 
     def _run(self, task: Task) -> None:
         """Run a task that `_start` took, and finish it."""
@@ -186,17 +184,38 @@ class Scheduler:
         start = time.perf_counter() if self.events is not None else 0.0
         try:
             task.run()
-        finally:
-            with self.lock:
+        except BaseException as error:  # Ctrl-C before it began, or when it had ended
+            task.abandon(error)
+        self._end(task, start)
+        stack.pop()
+
+    def _end(self, task: Task, start: float = 0.0) -> None:
+        """Finish a task that has run. Doing so again, after Ctrl-C came in the middle of it, does what is left."""
+        with self.lock:
+            if task.state is not DONE:
                 self._finish(task, start)
-            task.forget()
-            with self.lock:
+        task.forget()
+        with self.lock:
+            if task in self.in_flight:
                 self._retire(task)
-            stack.pop()
 
     def _help(self, task: Task) -> None:
-        """Run a task that `_start` took, in a thread that waits. Raises KeyboardInterrupt if Ctrl-C came meanwhile."""
-        self._run(task)
+        """Run a task that is READY, if no other thread has begun to. Raises KeyboardInterrupt if Ctrl-C came meanwhile."""
+        stack = self._stack()
+        depth = len(stack)
+        try:
+            with self.lock:
+                if task.state is not READY:
+                    return
+                self._start(task)
+            self._run(task)
+        except KeyboardInterrupt as error:  # in the engine's own code: no task may be left behind half-way
+            del stack[depth:]
+            if task.state is RUNNING:
+                task.abandon(error)
+            if task.state is not READY:
+                self._end(task)
+            raise
         if task.interrupt is not None:
             raise task.interrupt
 
@@ -208,7 +227,6 @@ class Scheduler:
         """Publish results and release successors. The lock is held."""
         for failure in task.publish():
             self.failures[failure] = None
-        task.state = DONE
         for var in task.read:
             if var.readers is not None:
                 var.readers.pop(task, None)
@@ -217,6 +235,7 @@ class Scheduler:
             if not successor.predecessors and successor.state is QUEUED:
                 self._make_ready(successor)
         task.successors = []
+        task.state = DONE
         if self.events is not None and start:
             self.events.append((str(task.context.lane), task.name, start, time.perf_counter()))
         if self.waiting:
@@ -224,11 +243,11 @@ class Scheduler:
 
     def _retire(self, task: Task) -> None:
         """`task` is done and holds on to nothing any more: it is not in flight. The lock is held."""
-        self.busy -= 1
+        self.bytes_in_flight -= task.nbytes
+        del self.in_flight[task]
+        self.busy.discard(task)
         if not self.busy:
             self.blas.share(1)  # what the user calls outside the engine has all cores again
-        self.in_flight.pop(task, None)
-        self.bytes_in_flight -= task.nbytes
         if self.waiting:
             self.finished.notify_all()
 
@@ -279,7 +298,7 @@ class Scheduler:
         return None
 
     def wait_for(self, task: Task) -> None:
-        """Return when `task` is done; run it, or what it waits for, in this thread if no other thread has begun to.
+        """Return when `task` is done; run it, or what it waits for, in this thread where no other thread has begun to.
 
         Raises MXNetError in a task that waits for what waits for it.
         """
@@ -293,7 +312,6 @@ class Scheduler:
                         return
                     helped = self._ready_ancestor(task, own)
                     if helped is not None:
-                        self._start(helped)
                         break
                     self.waits.update(dict.fromkeys(own, task))
                     try:
@@ -363,16 +381,16 @@ class Scheduler:
         Inside a task at once: what is in flight may wait for that task, and what is ready may be a function that waits for
         it.
         """
-        if (self.bytes_in_flight <= MAX_BYTES and len(self.in_flight) <= MAX_TASKS) or self._stack():
+        if (self.alone is None and self.bytes_in_flight <= MAX_BYTES and len(self.in_flight) <= MAX_TASKS) or self._stack():
             return
         while True:
             with self.lock:
                 while True:
-                    if self.bytes_in_flight <= MAX_BYTES and len(self.in_flight) <= MAX_TASKS:
+                    may_push = self.alone in (None, threading.get_ident())
+                    if may_push and self.bytes_in_flight <= MAX_BYTES and len(self.in_flight) <= MAX_TASKS:
                         return
                     helped = self._any_ready()
                     if helped is not None:
-                        self._start(helped)
                         break
                     self._sleep()
             self._help(helped)
@@ -401,7 +419,6 @@ class Scheduler:
                         self.close(segment)
                     helped = self._any_ready()
                     if helped is not None:
-                        self._start(helped)
                         break
                     if self._only_waits_for(own):
                         return
@@ -438,6 +455,7 @@ class Scheduler:
         A fork inside a task leaves that task, and what waits for it, to both.
         """
         while True:
+            self.alone = threading.get_ident()  # or threads that push all the time would hold this one up for ever
             try:
                 self.drain()
             finally:
@@ -447,19 +465,21 @@ class Scheduler:
             self.lock.release()  # another thread pushed meanwhile
 
     def after_fork_in_parent(self) -> None:
+        self.alone = None
+        self.finished.notify_all()
         self.lock.release()
 
     def after_fork_in_child(self) -> None:
         """A new lock and no threads: only the calling thread came along."""
         self.lock = threading.RLock()
         self.finished = threading.Condition(self.lock)
-        self.waiting, self.waits, self.busy = 0, {}, len(self._stack())
-        self.lanes = {}
+        self.waiting, self.waits, self.busy = 0, {}, set(self._stack())
+        self.lanes, self.alone = {}, None
         crew_after_fork()
 
     def at_exit(self) -> None:
         """Finish what is queued. A failure that nobody has seen is reported, since nobody will."""
-        self.stopping = True
+        self.alone = threading.get_ident()
         try:
             self.wait_all()
         except Exception as error:

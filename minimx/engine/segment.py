@@ -19,7 +19,7 @@ from ..device import Context
 from ..op import Op, Spec
 from . import execute
 from .task import OPEN, Task
-from .var import Failure, Var, View, as_error
+from .var import Failure, Var, View, as_error, without_arrays
 
 if TYPE_CHECKING:
     from .lanes import Scheduler
@@ -157,35 +157,44 @@ class Segment(Task):
     # ---- running
 
     def run(self) -> None:
-        self.values = [None] * len(self.table)
-        for var, slot in self.read.items():
-            # Nothing that could change `var` runs before this task has finished.
-            self.values[slot] = var.failure if var.failure is not None else var.value
+        self._take_inputs()
         try:
             execute.run_records(self, self.needed() if self.lazy else self.records)
         except BaseException as error:  # not in an operation: the device is not there, or Ctrl-C
-            failure = self.failed(error, "segment", self.records[0].where if self.records else None)
-            self.values = [failure if value is None else value for value in self.values]
+            self.abandon(error)
+
+    def abandon(self, error: BaseException) -> None:
+        """`error` was raised between two operations: what has no value yet has failed."""
+        failure = self.failed(error, "segment", self.records[0].where if self.records else None)
+        values = self.values or [None] * len(self.table)
+        self.values = [failure if value is None else value for value in values]
+
+    def _take_inputs(self) -> None:
+        """Fill the slots of Vars from outside. Nothing that could change those runs before this task has finished."""
+        self.values = [None] * len(self.table)
+        for var, slot in self.read.items():
+            self.values[slot] = var.failure if var.failure is not None else var.value
 
     def failed(self, error: BaseException, what: str, where: tuple[str, int] | None) -> Failure:
         """A new failure: `error` was raised by the operation `what`, which the line `where` called."""
-        failure = super().failed(as_error(error, what), what, where)
+        failure = super().failed(as_error(without_arrays(error), what), what, where)
         self.failures.append(failure)
         return failure
 
     def publish(self) -> list[Failure]:
-        for slot, value in enumerate(self.values):
+        for slot in range(len(self.table)):
             var = self.visible(slot)
             if var is None:
                 continue
-            if value is None:  # Ctrl-C came while it was written down
-                value = self.failed(MXNetError("its recording was interrupted"), "segment", None)
+            value = self.values[slot]
+            if value is None:  # Ctrl-C came in the middle of writing it down
+                value = self.failed(MXNetError("Ctrl-C came before it was computed; compute it again"), "segment", None)
             if isinstance(value, Failure):
                 self.release(var, value)
             else:
-                # What was there dies later, with this list: not while the engine's lock is held.
-                self.values[slot], var.value = var.value, value
+                before, var.value = var.value, value
                 self.release(var, None)
+                self.values[slot] = before  # dies with this list, later: not while the engine's lock is held
         if self.records:
             more = len(self.records) - 1
             self.name = self.records[0].op.name + (f" and {more} more" if more else "")
@@ -193,7 +202,8 @@ class Segment(Task):
 
     def forget(self) -> None:
         super().forget()
-        self.records, self.table, self.values, self.failures, self.handed_on = [], [], [], [], {}
+        self.values.clear()  # rather than another list: the traceback of a failure, which may live long, has this one
+        self.records, self.table, self.failures, self.handed_on = [], [], [], {}
 
     # ---- lazy evaluation
 

@@ -14,7 +14,7 @@ from ..device import Context
 from ..op import Op, Spec
 from . import execute
 from .task import Task
-from .var import Failure, Var, View, as_error, window
+from .var import Failure, Var, View, as_error, window, without_arrays
 
 if TYPE_CHECKING:
     from .lanes import Scheduler
@@ -59,11 +59,17 @@ class OpTask(Task):
             if var.failure is not None:
                 self.failure = var.failure
                 return
-        arrays = [None if part is None else window(part[0].value, part[1], part[2]) for part in self.operands]
         try:
-            self.values = execute.run_now(self.op, arrays, list(self.specs), self.key, self.context)
+            self.values = self._compute()
         except BaseException as error:  # whatever it is, whoever reads the result must see it
-            self.failure = self.failed(as_error(error, self.name), self.name, self.where)
+            self.abandon(error)
+
+    def _compute(self) -> list[Any]:
+        arrays = [None if part is None else window(part[0].value, part[1], part[2]) for part in self.operands]
+        return execute.run_now(self.op, arrays, list(self.specs), self.key, self.context)
+
+    def abandon(self, error: BaseException) -> None:
+        self.failure = self.failed(as_error(without_arrays(error), self.name), self.name, self.where)
 
     def publish(self) -> list[Failure]:
         for position, var in enumerate(self.outputs):

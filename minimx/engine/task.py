@@ -59,6 +59,10 @@ class Task:
         """Do the work and keep the results in the task. No lock is held. Must not raise: a failure is a result."""
         raise NotImplementedError
 
+    def abandon(self, error: BaseException) -> None:
+        """`error` came in the way of `run`: the failure of what has no value yet. No lock is held."""
+        raise NotImplementedError
+
     def publish(self) -> list[Failure]:
         """Put the results into the Vars and return new failures. The engine's lock is held."""
         raise NotImplementedError
@@ -147,6 +151,9 @@ class FunctionTask(Task):
             self.function(*[window(view.var.value, view.offset, view.spec) for view in self.views])
         except BaseException as error:  # whatever it is, whoever reads the result must see it
             self.failure = self.failed(error, self.name, self.where)
+
+    def abandon(self, error: BaseException) -> None:
+        self.failure = self.failed(error, self.name, self.where)
 
     def publish(self) -> list[Failure]:
         for var in self.written:

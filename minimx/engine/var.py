@@ -24,7 +24,6 @@ class Failure:
     __slots__ = ("error", "trace", "seen")
 
     def __init__(self, error: BaseException, what: str, where: tuple[str, int] | None) -> None:
-        _drop_frame(error)
         self.error = error
         self.trace = error.__traceback__
         self.seen = False  # delivered to somebody: waitall need not raise it again
@@ -89,17 +88,16 @@ def window(memory: Any, offset: int, spec: Spec) -> Any:
     return memory.reshape(-1)[offset : offset + spec.size].reshape(spec.shape)
 
 
+def without_arrays(error: BaseException) -> BaseException:
+    """`error`, raised by a kernel, whose traceback lets go of the arrays that the kernel worked on: a failure may live long."""
+    traceback.clear_frames(error.__traceback__)
+    return error
+
+
 def as_error(error: BaseException, what: str) -> BaseException:
     """`error` as an MXNetError: what a kernel raised, named after its operator."""
     if isinstance(error, (MXNetError, KeyboardInterrupt, SystemExit)):
         return error
     wrapped = (OutOfMemoryError if isinstance(error, MemoryError) else MXNetError)(f"{what}: {error}")
     wrapped.__cause__ = error
-    _drop_frame(error)
     return wrapped
-
-
-def _drop_frame(error: BaseException) -> None:
-    """Leave the frame that caught `error` out of its traceback: it is the engine's, and would keep all arrays of a segment alive."""
-    if error.__traceback__ is not None:
-        error.__traceback__ = error.__traceback__.tb_next

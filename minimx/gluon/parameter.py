@@ -6,7 +6,7 @@ single parameter is stands in weight.py. Book: chapter 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..device import Context
 from ..nd import NDArray
 from ..sym import Symbol
 from .utils import brief_list, indented
-from .weight import Constant, DeferredInitializationError, Parameter, ParameterError, as_shape
+from .weight import Constant, DeferredInitializationError, Devices, Parameter, ParameterError, as_shape
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "ParameterError", "tensor_types"]
 
@@ -147,9 +147,7 @@ class ParameterDict:
 
     # ---- all at once
 
-    def initialize(
-        self, init: Any = None, ctx: Context | Sequence[Context] | None = None, verbose: bool = False, force_reinit: bool = False
-    ) -> None:
+    def initialize(self, init: Any = None, ctx: Devices = None, verbose: bool = False, force_reinit: bool = False) -> None:
         """Initialize all parameters on the devices `ctx`. `init` (Uniform() by default) serves those that have none of their own."""
         default = initializer.Uniform() if init is None else init
         if verbose:
@@ -162,7 +160,7 @@ class ParameterDict:
         for param in self.values():
             param.zero_grad()
 
-    def reset_ctx(self, ctx: Context | Sequence[Context] | None) -> None:
+    def reset_ctx(self, ctx: Devices) -> None:
         """Move all parameters to other devices."""
         for param in self.values():
             param.reset_ctx(ctx)
@@ -190,7 +188,7 @@ class ParameterDict:
         nd.save(filename, {param.name[len(strip_prefix) :]: param._reduce() for param in self.values()})
 
     def load(
-        self, filename: str, ctx: Context | Sequence[Context] | None = None, allow_missing: bool = False, ignore_extra: bool = False,
+        self, filename: str, ctx: Devices = None, allow_missing: bool = False, ignore_extra: bool = False,
         restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current",
     ) -> None:  # fmt: skip
         """Read parameters from a file, by their names with `restore_prefix` before them.
@@ -206,13 +204,14 @@ class ParameterDict:
         self.load_dict(loaded, ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source)
 
     def load_dict(
-        self, param_dict: Mapping[str, NDArray], ctx: Context | Sequence[Context] | None = None, allow_missing: bool = False,
+        self, param_dict: Mapping[str, NDArray], ctx: Devices = None, allow_missing: bool = False,
         ignore_extra: bool = False, restore_prefix: str = "", filename: str | None = None, cast_dtype: bool = False,
         dtype_source: str = "current",
     ) -> None:  # fmt: skip
         """`load` from a dict; "arg:" and "aux:" before a name do not count."""
         named = {
-            restore_prefix + (name[4:] if name.startswith(("arg:", "aux:")) else name): array for name, array in param_dict.items()
+            restore_prefix + (name[4:] if name.startswith(("arg:", "aux:")) else name): array
+            for name, array in param_dict.items()
         }
         source = f"file '{filename}'" if filename else "param_dict"
         advice = "Please make sure source and target networks have the same prefix."

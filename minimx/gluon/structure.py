@@ -76,11 +76,13 @@ class Survey(NamedTuple):
     contexts: list[Context]  # of the arrays, in their order, each once
 
 
-def survey(value: Any) -> Survey:
-    """Which tensors are in a nested value."""
+def survey(args: tuple[Any, ...]) -> Survey:
+    """Which tensors are in the arguments of a call, nested or not."""
+    if len(args) == 1 and isinstance(args[0], NDArray):  # most calls
+        return Survey(False, [args[0].context])
     contexts: dict[Context, None] = {}
     symbols = False
-    waiting = [value]
+    waiting: list[Any] = [args]
     while waiting:
         each = waiting.pop()
         if isinstance(each, NDArray):

@@ -70,7 +70,7 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
         warnings.warn("nan or inf is detected. Clipping results will be undefined.", UserWarning, stacklevel=2)
     scale = nd.minimum(max_norm / (norm + 1e-8), 1.0)
     for array in arrays:
-        array *= scale.as_in_context(array.context)  # noqa: PLW2901  # in place
+        array *= scale.as_in_context(array.context)  # in place
     return norm.asscalar() if check_isfinite else norm
 
 

@@ -21,6 +21,7 @@ from ..nd import NDArray
 from ..op import Shape
 from ..sym import Symbol
 
+Devices = Context | Sequence[Context] | None  # one or several; None is the current one, or those that there are
 STORAGE_TYPES = ("default", "row_sparse", "csr")
 
 
@@ -37,7 +38,7 @@ def is_known(shape: Shape | None) -> bool:
     return bool(shape) and all(length > 0 for length in shape or ())
 
 
-def as_contexts(ctx: Context | Sequence[Context] | None) -> list[Context]:
+def as_contexts(ctx: Devices) -> list[Context]:
     """The devices that `ctx` names; None is the current one."""
     found = [current_context()] if ctx is None else [ctx] if isinstance(ctx, Context) else list(ctx)
     if not found or not all(isinstance(each, Context) for each in found):
@@ -94,7 +95,8 @@ class Parameter:
         self._grad: list[NDArray] | None = None
         self._ctx_list: list[Context] = []
         self._ctx_map: dict[tuple[bool, int], int] = {}
-        self._deferred_init: tuple[Any, ...] = ()  # init, devices, default initializer, value: how to begin when the shape is known
+        # How to begin when the shape is known: initializer, devices, default initializer, value. Empty: nothing waits
+        self._deferred_init: tuple[Any, ...] = ()
         self._grad_req = ""
         self.grad_req = grad_req
 
@@ -157,9 +159,7 @@ class Parameter:
         """The variable that stands for this parameter in graphs; always the same one."""
         if self._var is None:
             init = self.init if isinstance(self.init, (str, Initializer)) else None
-            self._var = sym.var(
-                self.name, shape=self.shape, dtype=self.dtype, lr_mult=self.lr_mult, wd_mult=self.wd_mult, init=init, stype="default"
-            )
+            self._var = sym.var(self.name, None, self.shape, self.lr_mult, self.wd_mult, self.dtype, init, stype="default")
         return self._var
 
     def cast(self, dtype: Any) -> None:
@@ -177,9 +177,7 @@ class Parameter:
 
     # ---- beginning
 
-    def initialize(
-        self, init: Any = None, ctx: Context | Sequence[Context] | None = None, default_init: Any = None, force_reinit: bool = False
-    ) -> None:
+    def initialize(self, init: Any = None, ctx: Devices = None, default_init: Any = None, force_reinit: bool = False) -> None:
         """Make the values on the devices `ctx` (the current one by default), now or, if the shape is not known, with the first batch.
 
         **Args** `init`: the initializer to use; None: the parameter's own, and without one `default_init` (Uniform() by default).
@@ -195,7 +193,9 @@ class Parameter:
         default = initializer.Uniform() if default_init is None else default_init
         chosen = init if init is not None else self.init if self.init is not None else default
         if not is_known(self._shape) and not self._allow_deferred_init:
-            raise ShapeError(f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}. Give all lengths.")
+            raise ShapeError(
+                f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}. Give all lengths."
+            )
         self._data = self._grad = None
         self._deferred_init = (chosen, contexts, default, None)
         if is_known(self._shape):
@@ -234,16 +234,16 @@ class Parameter:
         self._grad = [nd.zeros(array.shape, array.context, array.dtype) for array in self._data]
         autograd.mark_variables(self._data, self._grad, self._grad_req)
 
-    def _load_init(
-        self, data: NDArray, ctx: Context | Sequence[Context] | None, cast_dtype: bool = False, dtype_source: str = "current"
-    ) -> None:
+    def _load_init(self, data: NDArray, ctx: Devices, cast_dtype: bool = False, dtype_source: str = "current") -> None:
         """Take the value `data` from a file; begin with it, on `ctx`, if there was none yet."""
         self._check_loaded(data, cast_dtype, dtype_source)
         contexts = None if ctx is None else as_contexts(ctx)
         if self._data is not None or self._deferred_init:
             current = self.list_ctx()
             if contexts is not None and set(contexts) != set(current):
-                raise ParameterError(f"Failed to load Parameter '{self.name}' on {contexts} because it was initialized on {current}.")
+                raise ParameterError(
+                    f"Failed to load Parameter '{self.name}' on {contexts} because it was initialized on {current}."
+                )
             contexts = current
         if cast_dtype and dtype_source == "saved":
             self.cast(data.dtype)
@@ -260,9 +260,7 @@ class Parameter:
         if dtype_source not in ("current", "saved"):
             raise ParameterError(f"dtype_source={dtype_source!r}; choose 'current' or 'saved'")
         known = self._shape
-        if known is not None and (
-            len(known) != len(data.shape) or any(a > 0 and a != b for a, b in zip(known, data.shape))
-        ):
+        if known is not None and (len(known) != len(data.shape) or any(a > 0 and a != b for a, b in zip(known, data.shape))):
             raise ParameterError(
                 f"Failed loading Parameter '{self.name}' from saved params: shape incompatible expected {known} vs saved {data.shape}"
             )
@@ -272,7 +270,7 @@ class Parameter:
                 f"saved {as_dtype(data.dtype).name}. Set cast_dtype=True to cast the dtype of saved params."
             )
 
-    def reset_ctx(self, ctx: Context | Sequence[Context] | None) -> None:
+    def reset_ctx(self, ctx: Devices) -> None:
         """Move to other devices. **Raises** ValueError before `initialize`."""
         contexts = as_contexts(ctx)
         if self._data is not None:
@@ -415,7 +413,5 @@ class Constant(Parameter):
     @grad_req.setter
     def grad_req(self, req: str) -> None:
         if req != "null":
-            warnings.warn(
-                f"Constant parameter '{self.name}' has no gradient; grad_req={req!r} is ignored", stacklevel=2
-            )
+            warnings.warn(f"Constant parameter '{self.name}' has no gradient; grad_req={req!r} is ignored", stacklevel=2)
         self._grad_req = "null"

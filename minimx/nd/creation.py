@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from .. import device, storage
-from ..base import ArgumentError, DTypeLike, ShapeError, as_dtype
+from ..base import ArgumentError, DTypeLike, ShapeError, as_dtype, shown
 from ..device import Context, current_context
 from ..engine.var import Var
+from ..fields import converted
 from ..op import Op, Spec
 from ..ops import creation, joining, layout
 from ..ops.forms import as_number
-from .entry import from_array, invoke
+from .entry import from_array, host_numbers, invoke
 from .ndarray import NDArray
 
 ShapeLike = int | Sequence[int]
@@ -25,24 +26,28 @@ def as_context(ctx: Context | None) -> Context:
     if ctx is None:
         return current_context()
     if not isinstance(ctx, Context):
-        raise ArgumentError(f"ctx must be a Context such as mx.cpu(), got {type(ctx).__name__}")
+        raise ArgumentError(f"ctx must be a Context such as mx.cpu(), got {shown(ctx)}")
     return ctx
 
 
 def as_known_shape(name: str, shape: ShapeLike) -> tuple[int, ...]:
     """`shape` as a tuple. Raises ShapeError for lengths below 1: in MXNet 1.x, 0 stands for a length that is not known."""
-    try:
-        known = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(length) for length in shape)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name}: shape must be an int or a tuple of int, got {shape!r}") from None
+    known: tuple[int, ...] = converted(name, "shape", "tuple[int, ...]", shape)
     if not known or any(length < 1 for length in known):
-        raise ShapeError(f"{name}: shape {known} is not known completely; every length must be at least 1")
+        raise ShapeError(f"{name}: shape {shown(known)} is not known completely; every length must be at least 1")
     return known
 
 
 def create(op: Op, ctx: Context | None, out: NDArray | None = None) -> NDArray:
     """The result of an operator without inputs, on a device."""
+    require_array(op.name, out)
     return invoke(op, [], out, out.context if out is not None and ctx is None else as_context(ctx))[0]
+
+
+def require_array(name: str, out: Any) -> None:
+    """Raise ArgumentError unless `out` is an NDArray or None."""
+    if out is not None and not isinstance(out, NDArray):
+        raise ArgumentError(f"{name}: out must be an NDArray, got {shown(out)}; make one with nd.empty(...)")
 
 
 def array(source_array: Any, ctx: Context | None = None, dtype: DTypeLike = None) -> NDArray:
@@ -58,12 +63,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: DTypeLike = None
     if isinstance(source_array, NDArray):
         copied = source_array.copyto(context)
         return copied if dtype is None else copied.astype(dtype, copy=False)
-    wanted = as_dtype(dtype)
-    try:
-        with np.errstate(all="ignore"):
-            value = np.array(source_array, wanted, order="C")
-    except (ValueError, TypeError, OverflowError) as error:
-        raise ArgumentError(f"nd.array: no {wanted.name} array can be made of {type(source_array).__name__}: {error}") from None
+    value = host_numbers(source_array, as_dtype(dtype), "nd.array")
     if value.ndim == 0 and not isinstance(source_array, np.ndarray):
         value = value.reshape(1)
     return from_array(value, context)
@@ -117,21 +117,21 @@ def arange(
     dtype: DTypeLike = None,
 ) -> NDArray:
     """Numbers from `start` (included; 0 if only one bound is given) to `stop` (left out), `step` apart, each `repeat` times."""
-    low, high = (0.0, float(start)) if stop is None else (float(start), float(stop))
-    return create(creation.Arange(low, high, float(step), int(repeat), dtype=as_dtype(dtype)), ctx)
+    low, high = (0.0, start) if stop is None else (start, stop)
+    return create(creation.Arange(low, high, step, repeat, dtype=dtype), ctx)
 
 
 def linspace(
     start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None, dtype: DTypeLike = None
 ) -> NDArray:
     """`num` numbers at equal distances from `start` to `stop`, which is the last if `endpoint`."""
-    return create(creation.Linspace(float(start), float(stop), int(num), bool(endpoint), dtype=as_dtype(dtype)), ctx)
+    return create(creation.Linspace(start, stop, num, endpoint, dtype=dtype), ctx)
 
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: DTypeLike = None, **kwargs: Any) -> NDArray:
     """N x M (M = 0: square) zeros with ones on the `k`-th diagonal."""
     _only_dense("nd.eye", kwargs)
-    return create(creation.Eye(int(N), int(M), int(k), as_dtype(dtype)), ctx)
+    return create(creation.Eye(N, M, k, dtype), ctx)
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
@@ -185,6 +185,8 @@ def from_dlpack(dlpack: Any) -> NDArray:
     kind, number = source.__dlpack_device__()
     if kind == 1:
         value = np.from_dlpack(source)
+        if int(np.__version__.split(".")[0]) < 2:  # which marks all that it imports as read-only
+            value = np.asarray(_Writeable(value))
         context = device.cpu()
     elif kind == 2:
         context = device.gpu(number)

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import autograd, device, storage
 from ..autograd import IN_PLACE, Node, OpNode
-from ..base import ArgumentError, DeviceError, DTypeError, MXNetError, ShapeError, as_dtype
+from ..base import ArgumentError, DeviceError, DTypeError, MXNetError, ShapeError, as_dtype, shown
 from ..device import Context, current_context
 from ..engine.front import submit, value_of, wait as engine_wait
 from ..engine.var import Failure, Var, View
@@ -51,6 +51,24 @@ def from_array(value: Any, context: Context) -> Any:
         return Array.make(Var(xp.asarray(value)), spec, context)
 
 
+def host_numbers(value: Any, dtype: np.dtype[Any], who: str) -> np.ndarray[Any, Any]:
+    """A C-contiguous copy of the numbers in `value` (nested lists, a NumPy array, ...) as `dtype`, for the user's call `who`.
+
+    **Raises** DTypeError for complex numbers, times and records; ArgumentError for what is no array of numbers.
+    """
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "cmMV":
+        raise DTypeError(f"{who}: {value.dtype} cannot become {dtype.name}; take a real part of it, or convert it with astype()")
+    if isinstance(value, Tensor) and not isinstance(value, Array):
+        raise ArgumentError(f"{who}: {shown(value)} has no value until it is bound")
+    try:
+        if value is None or (isinstance(value, np.ndarray) and value.dtype.kind == "O" and None in value.tolist()):
+            raise TypeError("None is no number")
+        with np.errstate(all="ignore"):
+            return np.array(value, dtype, order="C")
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise ArgumentError(f"{who}: no {dtype.name} array can be made of {shown(value)}: {error}") from None
+
+
 def wrong_operand(op: Op, operands: Sequence[Any], position: int) -> NoReturn:
     """Raise the error for an operand that is no NDArray."""
     operand = operands[position]
@@ -71,8 +89,9 @@ def invoke(op: Op, operands: Sequence[Array | None], out: Any = None, context: C
     specs: list[Any] = []
     for position, operand in enumerate(operands):
         if operand is None:
-            if not op.inputs[min(position, len(op.inputs) - 1)].endswith("?"):
-                raise ArgumentError(f"{op.name}: input {op.inputs[position].rstrip('*')!r} is missing")
+            wanted = op.inputs[min(position, len(op.inputs) - 1)]
+            if not wanted.endswith("?"):
+                raise ArgumentError(f"{op.name}: input {wanted.rstrip('*')!r} is missing; it is None where an NDArray is wanted")
             specs.append(None)
             continue
         if not isinstance(operand, Array):
@@ -97,7 +116,7 @@ def invoke(op: Op, operands: Sequence[Array | None], out: Any = None, context: C
     out_specs: tuple[Spec, ...] = inferred if type(inferred) is tuple else (inferred,)
     targets: Sequence[Array | None] = (None,) * len(out_specs)
     if out is not None:
-        targets = _targets(op, out, out_specs)
+        targets = _targets(op, out, out_specs, context)
     tracked = False
     if autograd_state.recording:
         tracked = any(operand is not None and operand.node is not None for operand in operands)
@@ -127,7 +146,7 @@ def _invoke_at_once(op: Op, operands: Sequence[Array | None], context: Context, 
     return outputs
 
 
-def _targets(op: Op, out: Any, out_specs: Sequence[Spec]) -> list[Array | None]:
+def _targets(op: Op, out: Any, out_specs: Sequence[Spec], context: Context) -> list[Array | None]:
     """The arrays of `out`, checked against what the operator gives; outputs that the caller does not see get none."""
     listed: list[Any] = list(out) if isinstance(out, (list, tuple)) else [out]
     if len(listed) not in (op.num_visible, len(out_specs)):
@@ -137,6 +156,8 @@ def _targets(op: Op, out: Any, out_specs: Sequence[Spec]) -> list[Array | None]:
             raise ArgumentError(f"{op.name}: out must be an NDArray, got {type(target).__name__}")
         if target.spec.shape != spec.shape:
             raise ShapeError(f"{op.name}: out has shape {target.spec.shape}, the result {spec.shape}; they must be equal")
+        if target.context is not context and not (target.context.host and context.host):
+            raise DeviceError(f"{op.name}: out is on {target.context}, the result on {context}; make out with ctx={context}")
         if target.spec.dtype != spec.dtype:
             raise DTypeError(f"{op.name}: out is {target.spec.dtype.name}, the result {spec.dtype.name}; they must be equal")
     return listed + [None] * (len(out_specs) - len(listed))

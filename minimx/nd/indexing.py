@@ -140,10 +140,25 @@ def plain_array(array: Any) -> Any:
         return Mask(array)
     if array.dtype.kind == "f":  # MXNet's index arrays are float32 unless told otherwise
         if not np.all(array == np.floor(array)):
-            raise DTypeError("index: a float array with fractions cannot be an index; round it and convert with astype('int64')")
+            raise DTypeError(
+                "index: a float array with fractions or NaN cannot be an index; round it and convert with astype('int64')"
+            )
+        check_size(array, -LARGEST)
     elif array.dtype.kind not in "iu":
         raise ArgumentError(f"index: an array of {array.dtype} cannot be an index; use integers or bools")
+    elif array.dtype == np.uint64:
+        check_size(array, 0)
     return int(array) if array.ndim == 0 else array.astype(np.intp)
+
+
+LARGEST = 1 << 62  # beyond any axis, and safe to convert to an integer of 64 bits
+
+
+def check_size(array: Any, smallest: int) -> None:
+    """Raise OutOfRangeError for numbers that would become others as integers of 64 bits."""
+    wrong = array[(array > LARGEST) | (array < smallest)]
+    if wrong.size:
+        raise OutOfRangeError(f"index {wrong.reshape(-1)[0]} is out of bounds for every axis")
 
 
 def slices_are_contiguous(key: tuple[slice, ...], shape: Shape) -> bool:

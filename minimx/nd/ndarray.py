@@ -27,7 +27,7 @@ from ..ops import binary, broadcast as _broadcast_ops, casting, creation, logic,
 from ..ops.fluent import Fluent
 from ..ops.reduce import as_axes
 from . import indexing, transfer, ufuncs
-from .entry import Array, autograd_state, from_array, invoke, record
+from .entry import Array, autograd_state, from_array, host_numbers, invoke, record
 from .shortcut import operator_method
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class NDArray(Array, Fluent):
             return False
         if self.spec.size == 1:
             return bool(self.asscalar())
-        raise ValueError(
+        raise ShapeError(
             f"The truth value of an NDArray with {self.size} elements is ambiguous; compare with .sum() or .asnumpy().all()"
         )
 
@@ -305,7 +305,7 @@ class NDArray(Array, Fluent):
     def _as_value(self, value: Any) -> NDArray:
         """What is assigned, as an array of this dtype on this device."""
         if not isinstance(value, NDArray):
-            value = from_array(np.array(value, self.spec.dtype), self.context)
+            value = from_array(host_numbers(value, self.spec.dtype, "x[...] = value"), self.context)
         elif value.spec.dtype != self.spec.dtype or value.context is not self.context:
             value = value.as_in_context(self.context).astype(self.spec.dtype, copy=False)
         return value
@@ -389,6 +389,8 @@ class NDArray(Array, Fluent):
         return self._in_place(powers.POWER, other)
 
     def _in_place(self, forms: Any, other: Any) -> Self:
+        if isinstance(other, np.ndarray):
+            other = from_array(host_numbers(other, self.spec.dtype, "arithmetic with a NumPy array"), self.context)
         forms(self, other, out=self)
         return self
 

@@ -26,7 +26,7 @@ from ..ops.random import (
     whole,
 )
 from ..ops.sampling import SampleUniqueZipfian, sample_multinomial, shuffle
-from .creation import ShapeLike, as_known_shape, create
+from .creation import ShapeLike, as_known_shape, create, require_array
 from .ndarray import NDArray
 
 __all__ = [
@@ -51,6 +51,7 @@ def _draw(
 
     Without a shape one number comes for numbers, or as many as `out` has, and one for each element of arrays.
     """
+    require_array(of_numbers.name, out)
     arrays = [name for name, value in parameters.items() if isinstance(value, NDArray)]
     if arrays and of_arrays is not None:
         if len(arrays) < len(parameters):
@@ -142,8 +143,10 @@ def exponential(
 
     **Shapes**, **Args**, **Raises**, **Gradient** as `uniform`. **Source** MXNet `random.exponential`.
     """
-    if not isinstance(scale, NDArray) and as_number(scale, "exponential: scale") == 0:
-        raise ArgumentError("exponential: scale is 0; it must be greater than 0")
+    if not isinstance(scale, NDArray):
+        scale = as_number(scale, "exponential: scale")
+        if scale == 0:
+            raise ArgumentError("exponential: scale is 0; it must be greater than 0")
     return _draw(_ops.RandomExponential, _ops.sample_exponential, {"lam": 1.0 / scale}, shape, dtype, ctx, out)
 
 

@@ -28,7 +28,7 @@ from ..base import CODE_OF_DTYPE, DTYPE_OF_CODE, FLOAT32, ArgumentError, DTypeEr
 from ..device import Context, cpu, gpu
 from ..engine.front import value_of
 from ..engine.var import Var
-from ..op import Shape, Spec
+from ..op import MOST_AXES, Shape, Spec
 from . import transfer
 from .entry import from_array
 from .ndarray import NDArray
@@ -37,7 +37,6 @@ LIST_MAGIC = 0x112
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 DENSE = 0
 SPARSE = {1: "row_sparse", 2: "csr"}
-MOST_AXES = 32  # of a NumPy array, and more than any real file has
 CPU_0 = (1, 0)  # a device as in a file: type and number
 
 

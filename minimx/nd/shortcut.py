@@ -17,8 +17,8 @@ from ..base import FLOAT32
 from ..engine.front import quiet_run, shortcuts
 from ..engine.var import Var
 from ..op import Tensor
-from ..ops.forms import Forms
-from .entry import from_array
+from ..ops.forms import Forms, as_number
+from .entry import from_array, host_numbers
 
 
 class _Quiet(threading.local):
@@ -34,7 +34,7 @@ _numbers: dict[float, Any] = {}  # Python numbers as float32 arrays without axes
 
 def _number(value: float) -> Any:
     """`value` as a float32 array without axes. Zeros are not kept: 0.0 and -0.0 would share an entry."""
-    array = np.array(value, np.float32)
+    array = np.array(as_number(value, "arithmetic with a number"), np.float32)
     if value and len(_numbers) < 1000:
         _numbers[value] = array
     return array
@@ -62,7 +62,7 @@ def operator_method(ufunc: Any, forms: Forms) -> Callable[[Any, Any], Any]:
                     number = _number(other)
                 return type(self)(Var(_quiet.run(ufunc, var.value, number)), spec, self.context)
         if isinstance(other, np.ndarray):
-            other = from_array(other.astype(spec.dtype, copy=False), self.context)
+            other = from_array(host_numbers(other, spec.dtype, "arithmetic with a NumPy array"), self.context)
         elif not isinstance(other, (Tensor, int, float, np.generic)):
             return NotImplemented
         return forms.operator(self, other)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..engine.front import value_of
 from ..ops import binary, logic, powers, trigonometry, unary
-from .entry import Array, from_array
+from .entry import Array, from_array, host_numbers
 
 
 def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -26,7 +26,9 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: dict[str
         # A NumPy array takes the dtype of the NDArray that it meets: MXNet 1.x promotes nothing.
         return function(
             *[
-                from_array(np.array(each, first.spec.dtype), first.context) if isinstance(each, np.ndarray) else each
+                from_array(host_numbers(each, first.spec.dtype, f"np.{ufunc.__name__}"), first.context)
+                if isinstance(each, np.ndarray)
+                else each
                 for each in inputs
             ]
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..op import Array, How, Kind, Op, Spec, T, apply, register, same_dtype, same_shape
+from ..op import Array, How, Kind, Op, Spec, T, apply, register, same_dtype, same_shape, unified
 from .forms import NUMBERS, Broadcast, Elementwise, Forms, Function, ReversedScalar, Scalar, copy, require_kind
 
 if TYPE_CHECKING:
@@ -308,8 +308,7 @@ class AddN(Op):
         return args[0]
 
     def fill(self, *args: Spec | None) -> tuple[Spec | None, ...]:
-        known = next((spec for spec in args if spec is not None), None)
-        return tuple(spec or known for spec in args)
+        return unified(*args)
 
     def kernel(self, xp: Any, *args: Array, out: Array | None = None) -> Array:
         if len(args) == 1:

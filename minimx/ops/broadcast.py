@@ -92,7 +92,7 @@ def broadcast_axis(data: T, axis: int | Sequence[int] = (), size: int | Sequence
     **Args** axis, size: an int each, or tuples of the same length. **Gradient** `g`, summed along `axis`. **Source** MXNet
     `broadcast_axis`.
     """
-    return apply(BroadcastAxis(as_axes(axis) or (), as_axes(size) or ()), data, **how)
+    return apply(BroadcastAxis(as_shape(axis), as_shape(size)), data, **how)
 
 
 broadcast_axes = broadcast_axis

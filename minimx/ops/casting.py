@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import FLOAT32, ArgumentError, DTypeLike, as_dtype
-from ..op import Array, How, Kind, Op, Spec, T, apply, register, same_dtype, same_shape
+from ..op import Array, How, Kind, Op, Spec, T, apply, register, same_dtype, same_shape, unified
 from .forms import ANY, Unary, copy, scratch
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class IdentityLike(Op):
         return lhs
 
     def fill(self, lhs: Spec | None, rhs: Spec | None) -> tuple[Spec | None, ...]:
-        return lhs or rhs, rhs or lhs
+        return unified(lhs, rhs)
 
     def kernel(self, xp: Any, lhs: Array, rhs: Array, out: Array | None = None) -> Array:
         return copy(xp, lhs, out)

@@ -8,7 +8,6 @@ say on which device, are in the front ends. Book: chapter 1.
 from __future__ import annotations
 
 import math
-import operator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -97,6 +96,7 @@ class Eye(Creation):
 
 def ramp(xp: Any, start: float, step: float, repeat: int, count: int, dtype: np.dtype[Any]) -> Array:
     """`count` numbers that grow by `step` from `start`, each `repeat` times in a row."""
+    repeat = min(repeat, max(count, 1))
     if dtype.kind == "f":
         steps = xp.arange(-(-count // repeat), dtype=np.float64) * step + start
     else:  # whole numbers, cut before they are multiplied as in NumPy and MXNet
@@ -126,7 +126,10 @@ class Arange(Creation):
         if self.infer_range and self.stop is None:
             raise ShapeError(f"{self.name}: infer_range leaves the length to what the result is combined with; give stop instead")
         start, stop = self.bounds()
-        count = math.ceil((stop - start) / self.step)
+        span = (stop - start) / self.step
+        if not math.isfinite(span):
+            raise ArgumentError(f"{self.name}: from {start} to {stop} in steps of {self.step} there is no number of numbers")
+        count = math.ceil(span)
         if count < 1:
             raise ArgumentError(f"{self.name}: from {start} to {stop} in steps of {self.step} there are no numbers")
         return Spec.of((count * self.repeat,), self.dtype)
@@ -248,8 +251,7 @@ def arange_like(
     **Args** repeat: each number comes so often in a row; ctx: not needed, the result is where data is. The result has the dtype
     of data. **Gradient** none. **Source** MXNet `contrib.arange_like`.
     """
-    along = None if axis is None else operator.index(axis)
-    return apply(ArangeLike(float(start), float(step), operator.index(repeat), along), data, **how)
+    return apply(ArangeLike(start, step, repeat, axis), data, **how)
 
 
 def index_array(data: T, axes: Axes = None, **how: Unpack[How]) -> T:

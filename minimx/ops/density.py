@@ -217,7 +217,7 @@ def random_pdf_uniform(sample: T, low: T, high: T, is_log: bool = False, **how: 
     **Shapes** sample and result (..., s1, s2, ...), parameters (...). **Args** is_log: give the logarithm. **Gradient** of the
     sample, where it is no whole number, and of the parameters. **Source** MXNet `random_pdf_uniform`.
     """
-    return apply(PdfUniform(bool(is_log)), sample, low, high, **how)
+    return apply(PdfUniform(is_log), sample, low, high, **how)
 
 
 def random_pdf_normal(sample: T, mu: T, sigma: T, is_log: bool = False, **how: Unpack[How]) -> T:
@@ -225,7 +225,7 @@ def random_pdf_normal(sample: T, mu: T, sigma: T, is_log: bool = False, **how: U
 
     **Shapes**, **Args**, **Gradient** as `random_pdf_uniform`. **Source** MXNet `random_pdf_normal`.
     """
-    return apply(PdfNormal(bool(is_log)), sample, mu, sigma, **how)
+    return apply(PdfNormal(is_log), sample, mu, sigma, **how)
 
 
 def random_pdf_gamma(sample: T, alpha: T, beta: T, is_log: bool = False, **how: Unpack[How]) -> T:
@@ -233,7 +233,7 @@ def random_pdf_gamma(sample: T, alpha: T, beta: T, is_log: bool = False, **how: 
 
     **Shapes**, **Args**, **Gradient** as `random_pdf_uniform`. **Source** MXNet `random_pdf_gamma`.
     """
-    return apply(PdfGamma(bool(is_log)), sample, alpha, beta, **how)
+    return apply(PdfGamma(is_log), sample, alpha, beta, **how)
 
 
 def random_pdf_exponential(sample: T, lam: T, is_log: bool = False, **how: Unpack[How]) -> T:
@@ -241,7 +241,7 @@ def random_pdf_exponential(sample: T, lam: T, is_log: bool = False, **how: Unpac
 
     **Shapes**, **Args**, **Gradient** as `random_pdf_uniform`. **Source** MXNet `random_pdf_exponential`.
     """
-    return apply(PdfExponential(bool(is_log)), sample, lam, **how)
+    return apply(PdfExponential(is_log), sample, lam, **how)
 
 
 def random_pdf_poisson(sample: T, lam: T, is_log: bool = False, **how: Unpack[How]) -> T:
@@ -249,7 +249,7 @@ def random_pdf_poisson(sample: T, lam: T, is_log: bool = False, **how: Unpack[Ho
 
     **Shapes**, **Args**, **Gradient** as `random_pdf_uniform`. **Source** MXNet `random_pdf_poisson`.
     """
-    return apply(PdfPoisson(bool(is_log)), sample, lam, **how)
+    return apply(PdfPoisson(is_log), sample, lam, **how)
 
 
 def random_pdf_negative_binomial(sample: T, k: T, p: T, is_log: bool = False, **how: Unpack[How]) -> T:
@@ -258,7 +258,7 @@ def random_pdf_negative_binomial(sample: T, k: T, p: T, is_log: bool = False, **
 
     **Shapes**, **Args**, **Gradient** as `random_pdf_uniform`. **Source** MXNet `random_pdf_negative_binomial`.
     """
-    return apply(PdfNegativeBinomial(bool(is_log)), sample, k, p, **how)
+    return apply(PdfNegativeBinomial(is_log), sample, k, p, **how)
 
 
 def random_pdf_generalized_negative_binomial(sample: T, mu: T, alpha: T, is_log: bool = False, **how: Unpack[How]) -> T:
@@ -266,7 +266,7 @@ def random_pdf_generalized_negative_binomial(sample: T, mu: T, alpha: T, is_log:
 
     **Shapes**, **Args**, **Gradient** as `random_pdf_uniform`. **Source** MXNet `random_pdf_generalized_negative_binomial`.
     """
-    return apply(PdfGeneralizedNegativeBinomial(bool(is_log)), sample, mu, alpha, **how)
+    return apply(PdfGeneralizedNegativeBinomial(is_log), sample, mu, alpha, **how)
 
 
 def random_pdf_dirichlet(sample: T, alpha: T, is_log: bool = False, **how: Unpack[How]) -> T:
@@ -276,4 +276,4 @@ def random_pdf_dirichlet(sample: T, alpha: T, is_log: bool = False, **how: Unpac
     **Shapes** sample (..., s1, s2, ..., K), alpha (..., K), result (..., s1, s2, ...), (1,) if that is empty. **Args** is_log:
     give the logarithm. **Gradient** of both. **Source** MXNet `random_pdf_dirichlet`.
     """
-    return apply(PdfDirichlet(bool(is_log)), sample, alpha, **how)
+    return apply(PdfDirichlet(is_log), sample, alpha, **how)

@@ -137,8 +137,10 @@ class Exponential(Distribution):
 
 
 def poisson(xp: Any, generator: Any, shape: Shape, lam: Any) -> Array:
-    """Whole numbers from Poisson distributions. Expectations beyond what int64 holds are cut to it."""
-    return generator.poisson(xp.minimum(lam, 9e18) if not isinstance(lam, NUMBER) else min(lam, 9e18), shape)
+    """Whole numbers from Poisson distributions. Beyond what int64 holds it is the expectation itself, exact to nine digits."""
+    expected = xp.asarray(lam, DOUBLE)
+    counts = generator.poisson(xp.minimum(expected, 9e18), shape)
+    return xp.where(expected > 9e18, expected, counts) if (expected > 9e18).any() else counts
 
 
 class Poisson(Distribution):

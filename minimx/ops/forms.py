@@ -18,8 +18,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..base import ArgumentError, DTypeError
-from ..op import Array, Kind, Op, Spec, Tensor, apply, attributes, broadcast_shape, same_dtype, same_shape
+from ..base import ArgumentError, DTypeError, shown
+from ..fields import WORD, as_float
+from ..op import Array, Kind, Op, Spec, Tensor, apply, attributes, broadcast_shape, same_dtype, same_shape, unified
 
 # Which dtypes a function takes, by NumPy's letters of their kinds: b bool, i and u integers, f floating.
 FLOATS = "f"
@@ -112,7 +113,7 @@ class Elementwise(Function):
         return lhs
 
     def fill(self, lhs: Spec | None, rhs: Spec | None) -> tuple[Spec | None, ...]:
-        return lhs or rhs, rhs or lhs
+        return unified(lhs, rhs)
 
     def kernel(self, xp: Any, lhs: Array, rhs: Array, out: Array | None = None) -> Array:
         return self.compute(xp, lhs, rhs, out)
@@ -179,14 +180,16 @@ class ReversedScalar(Scalar):
 
 def as_number(value: Any, name: str = "scalar") -> float:
     """`value` as a Python int or float. Raises ArgumentError if it is no real number."""
-    if type(value) is float or type(value) is int:
+    if type(value) is float or (type(value) is int and -WORD <= value <= WORD):
         return value
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, (bool, int)):
-        return int(plain)
-    if isinstance(plain, float):
-        return float(plain)
-    raise ArgumentError(f"{name}: an NDArray, a Symbol or a number is wanted, got {type(value).__name__}")
+    try:
+        if isinstance(value, str):
+            raise TypeError
+        return as_float(value)
+    except OverflowError:
+        raise ArgumentError(f"{name}: {shown(value)} is beyond all floating numbers") from None
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name}: an NDArray, a Symbol or a number is wanted, got {shown(value)}") from None
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..base import FLOAT32, ArgumentError, DTypeError, OutOfRangeError, ShapeError, as_dtype
-from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register
+from ..base import FLOAT32, ArgumentError, DTypeError, OutOfRangeError, ShapeError, shown
+from ..op import Array, How, Op, Shape, Spec, T, Tensor, apply, normalize_axis, register
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -162,7 +162,7 @@ def take(a: T, indices: T, axis: int = 0, mode: str = "clip", **how: Unpack[How]
     **Raises** OutOfRangeError when the value is read, with mode "raise". **Gradient** of `a`: `g` added at the indices.
     **Source** MXNet `take`.
     """
-    return apply(Take(int(axis), mode), a, indices, **how)
+    return apply(Take(axis, mode), a, indices, **how)
 
 
 @register("Embedding")
@@ -210,7 +210,7 @@ def Embedding(
     changes no value: gradients are dense here. **Gradient** of `weight`: `g` added to the rows that were read.
     **Source** MXNet `Embedding`.
     """
-    return apply(EmbeddingLookup(int(input_dim), int(output_dim), as_dtype(dtype), bool(sparse_grad)), data, weight, **how)
+    return apply(EmbeddingLookup(input_dim, output_dim, dtype, sparse_grad), data, weight, **how)
 
 
 # ---- one element a row: pick, and the pair that reads and writes along an axis
@@ -322,7 +322,7 @@ def pick(data: T, index: T, axis: int | None = -1, keepdims: bool = False, mode:
     **Args** `mode`: an index outside [0, length) is set to the nearest ("clip") or counted round ("wrap").
     **Gradient** of `data`: zeros with `g` at the picked places. **Source** MXNet `pick`, `choose_element_0index`.
     """
-    return apply(Pick(None if axis is None else int(axis), bool(keepdims), mode), data, index, **how)
+    return apply(Pick(axis, keepdims, mode), data, index, **how)
 
 
 choose_element_0index = pick
@@ -396,9 +396,14 @@ def one_hot(
     **Shapes** indices (...), result (..., depth) of `dtype`. An index outside [0, depth) gives `off_value` throughout.
     **Gradient** none. **Source** MXNet `one_hot`.
     """
-    return apply(OneHot(int(depth), on_value, off_value, as_dtype(dtype)), indices, **how)
+    return apply(OneHot(depth, on_value, off_value, dtype), indices, **how)
 
 
 def onehot_encode(indices: T, out: T) -> T:
     """Write the one-hot vectors of `indices` (N,) into `out` (N, depth) and return it. **Source** MXNet `onehot_encode`."""
-    return one_hot(indices, out.shape[1], dtype=out.dtype, out=out)  # type: ignore[attr-defined]  # every tensor has both
+    shape = getattr(out, "shape", None) if isinstance(out, Tensor) else None
+    if shape is None or len(shape) != 2:
+        raise ArgumentError(
+            f"onehot_encode: out must be an NDArray of 2 dimensions, got {shown(out) if shape is None else shape}"
+        )
+    return one_hot(indices, shape[1], dtype=out.dtype, out=out)  # type: ignore[attr-defined]  # every array has a dtype

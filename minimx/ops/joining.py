@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
+from ..fields import converted
 from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register, same_dtype, same_shape, unified
-from .reduce import Sum, as_axes
+from .reduce import Sum
 from .shape import as_shape, reshape_to
 from .slicing import put_back
 
@@ -95,6 +95,7 @@ class Stack(Op):
 
 def _check_count(name: str, data: Sequence[Any], num_args: int | None) -> None:
     """MXNet lets the caller say how many arrays follow."""
+    num_args = converted(name, "num_args", "int | None", num_args)
     if num_args is not None and num_args != len(data):
         raise ArgumentError(f"{name}: num_args is {num_args}, but {len(data)} arrays were given; leave it out")
 
@@ -106,7 +107,7 @@ def concat(*data: T, dim: int = 1, num_args: int | None = None, **how: Unpack[Ho
     **Gradient** the parts of `g`. **Source** MXNet `Concat`.
     """
     _check_count("concat", data, num_args)
-    return apply(Concatenation(operator.index(dim)), *data, **how)
+    return apply(Concatenation(dim), *data, **how)
 
 
 Concat = concat
@@ -115,7 +116,7 @@ Concat = concat
 def rnn_param_concat(*data: T, dim: int = 1, num_args: int | None = None, **how: Unpack[How]) -> T:
     """The parameters of a recurrent layer joined into the one vector that RNN takes. **Source** MXNet `_rnn_param_concat`."""
     _check_count("rnn_param_concat", data, num_args)
-    return apply(RNNParamConcatenation(operator.index(dim)), *data, **how)
+    return apply(RNNParamConcatenation(dim), *data, **how)
 
 
 def stack(*data: T, axis: int = 0, num_args: int | None = None, **how: Unpack[How]) -> T:
@@ -125,7 +126,7 @@ def stack(*data: T, axis: int = 0, num_args: int | None = None, **how: Unpack[Ho
     parts of `g`. **Source** MXNet `stack`.
     """
     _check_count("stack", data, num_args)
-    return apply(Stack(operator.index(axis)), *data, **how)
+    return apply(Stack(axis), *data, **how)
 
 
 # ---- split
@@ -232,7 +233,7 @@ def split(data: T, num_outputs: int, axis: int = 1, squeeze_axis: bool = False, 
     list of copies; the one copy if num_outputs is 1. **Raises** ShapeError if the axis does not divide. **Gradient** the parts
     joined. **Source** MXNet `SliceChannel`.
     """
-    return apply(EqualParts(operator.index(num_outputs), operator.index(axis), bool(squeeze_axis)), data, **how)
+    return apply(EqualParts(num_outputs, axis, squeeze_axis), data, **how)
 
 
 SliceChannel = split
@@ -248,12 +249,12 @@ def split_v2(
     positions outside. **Gradient** the parts joined. **Source** MXNet `split_v2`.
     """
     if isinstance(indices_or_sections, Sequence):
-        op = PartsAt((0, *as_shape(indices_or_sections)), operator.index(axis), bool(squeeze_axis))
+        op = PartsAt((0, *as_shape(indices_or_sections)), axis, squeeze_axis)
     else:
-        sections = operator.index(indices_or_sections)
+        sections: int = converted("split_v2", "indices_or_sections", "int", indices_or_sections)
         if sections < 1:
             raise ArgumentError(f"split_v2: indices_or_sections is {sections}, wants 1 or more parts, or a tuple of positions")
-        op = PartsAt((), operator.index(axis), bool(squeeze_axis), sections)
+        op = PartsAt((), axis, squeeze_axis, sections)
     return apply(op, ary, **how)
 
 
@@ -338,7 +339,7 @@ def tile(data: T, reps: int | Sequence[int], **how: Unpack[How]) -> T:
     **Raises** ArgumentError for a number that is not positive. **Gradient** the sum of `g` over the copies. **Source** MXNet
     `tile`.
     """
-    return apply(Tile(as_axes(reps) or ()), data, **how)
+    return apply(Tile(as_shape(reps)), data, **how)
 
 
 def repeat(data: T, repeats: int, axis: int | None = None, **how: Unpack[How]) -> T:
@@ -346,4 +347,4 @@ def repeat(data: T, repeats: int, axis: int | None = None, **how: Unpack[How]) -
 
     **Gradient** the sum of `g` over the copies. **Source** MXNet `repeat`.
     """
-    return apply(Repeat(operator.index(repeats), None if axis is None else operator.index(axis)), data, **how)
+    return apply(Repeat(repeats, axis), data, **how)

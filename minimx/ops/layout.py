@@ -6,7 +6,6 @@ that saves cache. Book: chapter 1.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from ..base import ArgumentError, ShapeError
 from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register, require_ndim
-from .reduce import as_axes
+from .shape import as_shape
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -73,7 +72,7 @@ def transpose(data: T, axes: Sequence[int] | None = (), **how: Unpack[How]) -> T
     **Returns** a copy. **Raises** ShapeError if `axes` is no permutation. **Gradient** `g` with the axes put back. **Source**
     MXNet `transpose`.
     """
-    return apply(Transpose(as_axes(axes) or ()), data, **how)
+    return apply(Transpose(as_shape(axes)), data, **how)
 
 
 @register("SwapAxis", "swapaxes")
@@ -106,7 +105,7 @@ def swapaxes(data: T, dim1: int = 0, dim2: int = 0, **how: Unpack[How]) -> T:
 
     **Returns** a copy. **Gradient** `g` with the axes put back. **Source** MXNet `SwapAxis`.
     """
-    return apply(AxisSwap(operator.index(dim1), operator.index(dim2)), data, **how)
+    return apply(AxisSwap(dim1, dim2), data, **how)
 
 
 SwapAxis = swapaxes
@@ -177,7 +176,7 @@ def depth_to_space(data: T, block_size: int, **how: Unpack[How]) -> T:
     **Shapes** data (N, C b b, H, W), result (N, C, H b, W b). **Gradient** `space_to_depth(g)`. **Source** MXNet
     `depth_to_space`.
     """
-    return apply(DepthToSpace(operator.index(block_size)), data, **how)
+    return apply(DepthToSpace(block_size), data, **how)
 
 
 def space_to_depth(data: T, block_size: int, **how: Unpack[How]) -> T:
@@ -186,4 +185,4 @@ def space_to_depth(data: T, block_size: int, **how: Unpack[How]) -> T:
     **Shapes** data (N, C, H b, W b), result (N, C b b, H, W). **Gradient** `depth_to_space(g)`. **Source** MXNet
     `space_to_depth`.
     """
-    return apply(SpaceToDepth(operator.index(block_size)), data, **how)
+    return apply(SpaceToDepth(block_size), data, **how)

@@ -159,7 +159,7 @@ def dot(
     **Shapes** lhs (..., K), rhs (K, ...), result the other axes of both. Sums of float16 are made in float32.
     **Gradient** `g rhs'` and `lhs' g`. **Source** MXNet `dot` (which knows no integers; here they work).
     """
-    return apply(Dot(bool(transpose_a), bool(transpose_b), forward_stype), lhs, rhs, **how)
+    return apply(Dot(transpose_a, transpose_b, forward_stype), lhs, rhs, **how)
 
 
 @register("batch_dot")
@@ -211,7 +211,7 @@ def batch_dot(
     **Shapes** lhs (B..., M, K), rhs (B..., K, N), result (B..., M, N); `transpose_a`, `transpose_b` swap the last two axes first.
     **Gradient** as for dot. **Source** MXNet `batch_dot`.
     """
-    return apply(BatchDot(bool(transpose_a), bool(transpose_b), forward_stype), lhs, rhs, **how)
+    return apply(BatchDot(transpose_a, transpose_b, forward_stype), lhs, rhs, **how)
 
 
 # ---- the BLAS-3 family
@@ -286,7 +286,7 @@ def linalg_gemm2(
     **Shapes** A (..., M, K), B (..., K, N), result (..., M, N). **Args** `axis`: the axis that holds the rows (the columns are
     always last). **Gradient** `alpha g B'` and `alpha A' g`. **Source** MXNet `linalg.gemm2`.
     """
-    return apply(Gemm2(bool(transpose_a), bool(transpose_b), float(alpha), int(axis)), A, B, **how)
+    return apply(Gemm2(transpose_a, transpose_b, alpha, axis), A, B, **how)
 
 
 @register("_linalg_gemm", "linalg_gemm")
@@ -336,7 +336,7 @@ def linalg_gemm(
     **Shapes** A (..., M, K), B (..., K, N), C and result (..., M, N). **Gradient** that of gemm2, and `beta g`.
     **Source** MXNet `linalg.gemm`.
     """
-    return apply(Gemm(bool(transpose_a), bool(transpose_b), float(alpha), float(beta), int(axis)), A, B, C, **how)
+    return apply(Gemm(transpose_a, transpose_b, alpha, beta, axis), A, B, C, **how)
 
 
 @register("_linalg_syrk", "linalg_syrk")
@@ -370,7 +370,7 @@ def linalg_syrk(A: T, transpose: bool = False, alpha: float = 1.0, **how: Unpack
     **Shapes** A (..., M, N), result (..., M, M), or (..., N, N) if `transpose`. **Gradient** `alpha (g + g') A`.
     **Source** MXNet `linalg.syrk`.
     """
-    return apply(Syrk(bool(transpose), float(alpha)), A, **how)
+    return apply(Syrk(transpose, alpha), A, **how)
 
 
 @register("_linalg_trmm", "linalg_trmm")
@@ -425,7 +425,7 @@ def linalg_trmm(
     **Shapes** A (..., N, N), B and result (..., N, M), or (..., M, N) if `rightside`. **Args** `transpose`: use A'; `lower`:
     which triangle. **Gradient** the triangle of `alpha g B'`, and `alpha A' g`. **Source** MXNet `linalg.trmm`.
     """
-    return apply(Trmm(bool(transpose), bool(rightside), bool(lower), float(alpha)), A, B, **how)
+    return apply(Trmm(transpose, rightside, lower, alpha), A, B, **how)
 
 
 def transposed(x: Any) -> Any:

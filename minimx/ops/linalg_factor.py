@@ -211,7 +211,7 @@ def linalg_trsm(
     `lower`: which triangle. **Raises** MXNetError, where the result is read, if the diagonal has a zero (MXNet gives infinities).
     **Gradient** with `W = A'^-1 g`: the triangle of `-W y'`, and `alpha W`. **Source** MXNet `linalg.trsm`.
     """
-    return apply(Trsm(bool(transpose), bool(rightside), bool(lower), float(alpha)), A, B, **how)
+    return apply(Trsm(transpose, rightside, lower, alpha), A, B, **how)
 
 
 # ---- orthogonal factorisations

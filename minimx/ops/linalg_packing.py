@@ -71,7 +71,7 @@ def linalg_extractdiag(A: T, offset: int = 0, **how: Unpack[How]) -> T:
     **Shapes** A (..., N, N), result (..., N - |offset|). **Gradient** `makediag(g, offset)`. **Source** MXNet
     `linalg.extractdiag`.
     """
-    return apply(ExtractDiag(int(offset)), A, **how)
+    return apply(ExtractDiag(offset), A, **how)
 
 
 @register("_linalg_makediag", "linalg_makediag")
@@ -110,7 +110,7 @@ def linalg_makediag(A: T, offset: int = 0, **how: Unpack[How]) -> T:
     **Shapes** A (..., N), result (..., N + |offset|, N + |offset|). **Gradient** `extractdiag(g, offset)`.
     **Source** MXNet `linalg.makediag`.
     """
-    return apply(MakeDiag(int(offset)), A, **how)
+    return apply(MakeDiag(offset), A, **how)
 
 
 def _triangle_indices(xp: Any, order: int, offset: int, lower: bool) -> tuple[Array, Array]:
@@ -149,7 +149,7 @@ def linalg_extracttrian(A: T, offset: int = 0, lower: bool = True, **how: Unpack
     the main one if negative, above if positive; `lower`: which of the two for offset 0. **Gradient** `maketrian(g)`.
     **Source** MXNet `linalg.extracttrian`.
     """
-    return apply(ExtractTrian(int(offset), bool(lower)), A, **how)
+    return apply(ExtractTrian(offset, lower), A, **how)
 
 
 @register("_linalg_maketrian", "linalg_maketrian")
@@ -190,7 +190,7 @@ def linalg_maketrian(A: T, offset: int = 0, lower: bool = True, **how: Unpack[Ho
     **Shapes** A (..., K (K + 1) / 2), result (..., N, N) with N = K + |offset|. **Gradient** `extracttrian(g)`.
     **Source** MXNet `linalg.maketrian`.
     """
-    return apply(MakeTrian(int(offset), bool(lower)), A, **how)
+    return apply(MakeTrian(offset, lower), A, **how)
 
 
 def only_triangle(x: Any, lower: bool = True) -> Any:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..base import DTypeError, ShapeError
-from ..op import Array, How, Op, Spec, T, apply, register
+from ..base import ArgumentError, DTypeError, ShapeError, shown
+from ..op import Array, How, Op, Spec, T, Tensor, apply, register
 from .forms import ANY, Broadcast, Elementwise, Forms, Function, Scalar, Unary
 
 if TYPE_CHECKING:
@@ -388,6 +388,8 @@ def isfinite(data: T) -> T:
 
     **Shapes** data and result (...). **Source** MXNet `contrib.isfinite`.
     """
+    if not isinstance(data, Tensor):
+        raise ArgumentError(f"isfinite: data must be an NDArray or a Symbol, got {shown(data)}; make one with nd.array(...)")
     return equal(data - data, 0)  # type: ignore[operator]  # every Tensor has `-`
 
 

@@ -142,7 +142,7 @@ class SoftmaxOutputGradient(SoftmaxLoss):
 
 
 def SoftmaxOutput(
-    data: T,
+    data: T | None = None,
     label: T | None = None,
     grad_scale: float = 1.0,
     ignore_label: float = -1.0,
@@ -166,14 +166,14 @@ def SoftmaxOutput(
     uses).
     """
     op = SoftmaxOutputLayer(
-        float(grad_scale),
-        float(ignore_label),
-        bool(multi_output),
-        bool(use_ignore),
-        bool(preserve_shape),
+        grad_scale,
+        ignore_label,
+        multi_output,
+        use_ignore,
+        preserve_shape,
         normalization,
-        bool(out_grad),
-        float(smooth_alpha),
+        out_grad,
+        smooth_alpha,
     )
     return apply(op, data, label, **how)
 
@@ -282,7 +282,7 @@ def LinearRegressionOutput(data: T, label: T | None = None, grad_scale: float = 
     **Shapes** data, label and result (N, ...) with M elements an example; the label may also be (N,) if M is 1.
     **Gradient** as said, whatever comes from above. **Source** MXNet `LinearRegressionOutput`.
     """
-    return apply(LinearRegressionLayer(float(grad_scale)), data, label, **how)
+    return apply(LinearRegressionLayer(grad_scale), data, label, **how)
 
 
 def MAERegressionOutput(data: T, label: T | None = None, grad_scale: float = 1.0, **how: Unpack[How]) -> T:
@@ -290,7 +290,7 @@ def MAERegressionOutput(data: T, label: T | None = None, grad_scale: float = 1.0
 
     **Shapes** as for LinearRegressionOutput. **Source** MXNet `MAERegressionOutput`.
     """
-    return apply(MAERegressionLayer(float(grad_scale)), data, label, **how)
+    return apply(MAERegressionLayer(grad_scale), data, label, **how)
 
 
 def LogisticRegressionOutput(data: T, label: T | None = None, grad_scale: float = 1.0, **how: Unpack[How]) -> T:
@@ -298,7 +298,7 @@ def LogisticRegressionOutput(data: T, label: T | None = None, grad_scale: float 
 
     **Shapes** as for LinearRegressionOutput; labels are probabilities. **Source** MXNet `LogisticRegressionOutput`.
     """
-    return apply(LogisticRegressionLayer(float(grad_scale)), data, label, **how)
+    return apply(LogisticRegressionLayer(grad_scale), data, label, **how)
 
 
 # ---- support vector machine
@@ -368,7 +368,7 @@ def SVMOutput(
     `regularization_coefficient` scales the gradient. **Gradient** as said, whatever comes from above. **Source** MXNet
     `SVMOutput`.
     """
-    return apply(SVMOutputLayer(float(margin), float(regularization_coefficient), bool(use_linear)), data, label, **how)
+    return apply(SVMOutputLayer(margin, regularization_coefficient, use_linear), data, label, **how)
 
 
 # ---- any value as a loss
@@ -409,7 +409,7 @@ def MakeLoss(data: T, grad_scale: float = 1.0, valid_thresh: float = 0.0, normal
     "valid" by the number of elements above `valid_thresh`. **Gradient** as said, whatever comes from above. **Source** MXNet
     `MakeLoss`.
     """
-    return apply(MakeLossLayer(float(grad_scale), float(valid_thresh), normalization), data, **how)
+    return apply(MakeLossLayer(grad_scale, valid_thresh, normalization), data, **how)
 
 
 __all__ = [

@@ -14,6 +14,7 @@ from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, attributes, filled
 from .binary import broadcast_mul
 from .checks import require_choice, require_float, require_input, require_shape
 from .linalg import dot, product_of
+from .shape import as_shape
 from .special import erf, erf_of
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class FullyConnectedLayer(Op):
 
 
 def FullyConnected(
-    data: T,
+    data: T | None = None,
     weight: T | None = None,
     bias: T | None = None,
     num_hidden: int = 0,
@@ -100,7 +101,7 @@ def FullyConnected(
     **Args** `num_hidden`: M; `no_bias`: there is no bias. **Gradient** `g weight`, `g' data`, the sum of g over all rows.
     **Source** MXNet `FullyConnected`.
     """
-    op = FullyConnectedLayer(int(num_hidden), bool(no_bias), bool(flatten))
+    op = FullyConnectedLayer(num_hidden, no_bias, flatten)
     return apply(op, data, weight, *(() if bias is None and op.no_bias else (bias,)), **how)
 
 
@@ -127,7 +128,8 @@ class LeakyRectifier(Op):
     @classmethod
     def choose(cls, act_type: str, slope: float, lower_bound: float, upper_bound: float) -> Op:
         """The operator for `act_type`. Raises ArgumentError for an unknown one."""
-        kind = {"prelu": PReLU, "rrelu": RReLU}.get(act_type, LeakyReLULayer)
+        kinds = {"prelu": PReLU, "rrelu": RReLU}
+        kind = kinds.get(act_type, LeakyReLULayer) if isinstance(act_type, str) else LeakyReLULayer  # which refuses it
         return kind(act_type, slope, lower_bound, upper_bound)
 
     @classmethod
@@ -273,7 +275,7 @@ def LeakyReLU(
     **Shapes** data and result (N, C, ...), gamma (C,) or (1,). **Gradient** the slope times g. **Source** MXNet `LeakyReLU`
     (which also returns the slopes of rrelu).
     """
-    op = LeakyRectifier.choose(act_type, float(slope), float(lower_bound), float(upper_bound))
+    op = LeakyRectifier.choose(act_type, slope, lower_bound, upper_bound)
     if isinstance(op, PReLU):
         return apply(op, data, gamma, **how)
     if gamma is not None:
@@ -355,8 +357,7 @@ def Dropout(
     MXNetError, where the result is read, if p is 1. **Gradient** g for what was kept, scaled likewise. **Source** MXNet
     `Dropout`; Srivastava et al., 2014.
     """
-    shared = (axes,) if isinstance(axes, int) else tuple(axes)
-    return apply(DropoutLayer(float(p), mode, shared, cudnn_off), data, **how)
+    return apply(DropoutLayer(p, mode, as_shape(axes), cudnn_off), data, **how)
 
 
 __all__ = ["Dropout", "FullyConnected", "LeakyReLU", "fully_connected"]

@@ -155,7 +155,7 @@ def LayerNorm(
     `(h - mean(h) - z mean(h z)) / deviation` with h = gamma g and z the standardised data. **Source** MXNet `LayerNorm`; Ba et
     al., 2016.
     """
-    return apply(LayerNormLayer(int(axis), float(eps), bool(output_mean_var)), data, gamma, beta, **how)
+    return apply(LayerNormLayer(axis, eps, output_mean_var), data, gamma, beta, **how)
 
 
 class ChannelGroups(StandardizingLayer):
@@ -169,15 +169,12 @@ class ChannelGroups(StandardizingLayer):
         return (shape[0], groups, math.prod(shape[1:]) // groups), 2, (1, groups, 1)
 
     def parameters(self, shape: Shape) -> Shape:
+        if len(shape) < 3:
+            raise ShapeError(f"{self.name}: data has shape {shape}, wants (N, C, ...) with at least 3 dimensions")
         return (self.groups(shape),)
 
     def statistics(self, shape: Shape) -> Shape:
         return shape[0], self.groups(shape)
-
-    def infer(self, data: Spec, gamma: Spec, beta: Spec) -> tuple[Spec, ...]:
-        if data.ndim < 3:
-            raise ShapeError(f"{self.name}: data has shape {data.shape}, wants (N, C, ...) with at least 3 dimensions")
-        return StandardizingLayer.infer(self, data, gamma, beta)
 
 
 @register("InstanceNorm")
@@ -194,7 +191,7 @@ def InstanceNorm(data: T, gamma: T | None = None, beta: T | None = None, eps: fl
     **Shapes** data and result (N, C, ...), gamma and beta (C,). **Gradient** as for LayerNorm. **Source** MXNet `InstanceNorm`;
     Ulyanov et al., 2016.
     """
-    return apply(InstanceNormLayer(float(eps)), data, gamma, beta, **how)
+    return apply(InstanceNormLayer(eps), data, gamma, beta, **how)
 
 
 @register("GroupNorm")
@@ -227,7 +224,7 @@ def GroupNorm(
     it, the means and the deviations (N, num_groups). **Gradient** as for LayerNorm. **Source** MXNet 1.9 `GroupNorm`; Wu, He,
     2018 (where gamma and beta have an element for each channel).
     """
-    return apply(GroupNormLayer(int(num_groups), float(eps), bool(output_mean_var)), data, gamma, beta, **how)
+    return apply(GroupNormLayer(num_groups, eps, output_mean_var), data, gamma, beta, **how)
 
 
 @register("L2Normalization")
@@ -282,7 +279,7 @@ def L2Normalization(data: T, eps: float = 1e-10, mode: str = "instance", **how: 
     **Shapes** data and result (N, C, ...). **Args** `mode`: what the sum goes over, "instance" all but the first axis, "channel"
     axis 1, "spatial" all axes from 2 on. **Gradient** `(g - y sum(g y)) / norm`. **Source** MXNet `L2Normalization`.
     """
-    return apply(L2NormalizationLayer(float(eps), mode), data, **how)
+    return apply(L2NormalizationLayer(eps, mode), data, **how)
 
 
 __all__ = ["GroupNorm", "InstanceNorm", "L2Normalization", "LayerNorm"]

@@ -175,7 +175,7 @@ def sgd_update(
     rescaled gradient, negative for none; `lazy_update`: of sparse gradients, without effect here. Pass `out=weight` to change the
     weight. **Source** MXNet `sgd_update`.
     """
-    op = SGDUpdate(lr=float(lr), wd=float(wd), rescale_grad=float(rescale_grad), clip_gradient=float(clip_gradient))
+    op = SGDUpdate(lr=lr, wd=wd, rescale_grad=rescale_grad, clip_gradient=clip_gradient)
     return apply(op, weight, grad, **how)
 
 
@@ -194,7 +194,7 @@ def mp_sgd_update(
 
     **Shapes** weight, grad, weight32 (changed) and result (...). **Source** MXNet `mp_sgd_update`.
     """
-    op = MPSGDUpdate(lr=float(lr), wd=float(wd), rescale_grad=float(rescale_grad), clip_gradient=float(clip_gradient))
+    op = MPSGDUpdate(lr=lr, wd=wd, rescale_grad=rescale_grad, clip_gradient=clip_gradient)
     return apply(op, weight, grad, weight32, **how)
 
 
@@ -251,11 +251,11 @@ def sgd_mom_update(
     **Shapes** weight, grad, mom (changed) and result (...). **Args** see sgd_update. **Source** MXNet `sgd_mom_update`.
     """
     op = SGDMomUpdate(
-        lr=float(lr),
-        momentum=float(momentum),
-        wd=float(wd),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
+        lr=lr,
+        momentum=momentum,
+        wd=wd,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
     )
     return apply(op, weight, grad, mom, **how)
 
@@ -278,11 +278,11 @@ def mp_sgd_mom_update(
     **Shapes** weight, grad, mom and weight32 (changed, float32), result (...). **Source** MXNet `mp_sgd_mom_update`.
     """
     op = MPSGDMomUpdate(
-        lr=float(lr),
-        momentum=float(momentum),
-        wd=float(wd),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
+        lr=lr,
+        momentum=momentum,
+        wd=wd,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
     )
     return apply(op, weight, grad, mom, weight32, **how)
 
@@ -336,11 +336,11 @@ def nag_mom_update(
     **Shapes** weight, grad, mom (changed) and result (...). **Args** see sgd_update. **Source** MXNet `nag_mom_update`.
     """
     op = NAGMomUpdate(
-        lr=float(lr),
-        momentum=float(momentum),
-        wd=float(wd),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
+        lr=lr,
+        momentum=momentum,
+        wd=wd,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
     )
     return apply(op, weight, grad, mom, **how)
 
@@ -362,11 +362,11 @@ def mp_nag_mom_update(
     **Shapes** weight, grad, mom and weight32 (changed, float32), result (...). **Source** MXNet `mp_nag_mom_update`.
     """
     op = MPNAGMomUpdate(
-        lr=float(lr),
-        momentum=float(momentum),
-        wd=float(wd),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
+        lr=lr,
+        momentum=momentum,
+        wd=wd,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
     )
     return apply(op, weight, grad, mom, weight32, **how)
 
@@ -401,7 +401,7 @@ def signsgd_update(
     **Shapes** weight, grad and result (...). **Args** `rescale_grad` and `clip_gradient` change no sign and have no effect.
     **Source** MXNet `signsgd_update`.
     """
-    op = SignSGDUpdate(lr=float(lr), wd=float(wd), rescale_grad=float(rescale_grad), clip_gradient=float(clip_gradient))
+    op = SignSGDUpdate(lr=lr, wd=wd, rescale_grad=rescale_grad, clip_gradient=clip_gradient)
     return apply(op, weight, grad, **how)
 
 
@@ -443,12 +443,12 @@ def signum_update(
     the gradient. **Source** MXNet `signum_update`; Bernstein et al., 2018.
     """
     op = SignumUpdate(
-        lr=float(lr),
-        momentum=float(momentum),
-        wd=float(wd),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
-        wd_lh=float(wd_lh),
+        lr=lr,
+        momentum=momentum,
+        wd=wd,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
+        wd_lh=wd_lh,
     )
     return apply(op, weight, grad, mom, **how)
 

@@ -11,7 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ShapeError
-from ..op import Array, How, Op, Spec, T, apply, attributes, register
+from ..fields import converted
+from ..op import Array, How, Op, Spec, T, Tensor, apply, attributes, register
 from .optim import Update, blend, checked_update, clipped, require_count, updated
 
 if TYPE_CHECKING:
@@ -72,13 +73,13 @@ def adam_update(
     **Args** `beta1`, `beta2`: what the averages keep of themselves. **Source** MXNet `adam_update`; Kingma, Ba, 2014.
     """
     op = AdamUpdate(
-        lr=float(lr),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
-        wd=float(wd),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
+        lr=lr,
+        beta1=beta1,
+        beta2=beta2,
+        epsilon=epsilon,
+        wd=wd,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
     )
     return apply(op, weight, grad, mean, var, **how)
 
@@ -153,10 +154,11 @@ class MPAdamWUpdate(DecoupledAdam):
 
 def as_factor(like: Any, value: Any) -> Any:
     """`value` as a tensor of one number, on the device of `like`."""
-    if isinstance(value, type(like)):
+    if isinstance(value, Tensor) or not isinstance(like, Tensor):
         return value
+    number = converted("adamw_update", "rescale_grad", "float", value)
     first = like.reshape((-1,)).slice_axis(axis=0, begin=0, end=1)
-    return first.ones_like().astype("float32") * float(value)
+    return first.ones_like().astype("float32") * number
 
 
 def adamw_update(
@@ -181,13 +183,13 @@ def adamw_update(
     Hutter, 2017.
     """
     op = AdamWUpdate(
-        lr=float(lr),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
-        wd=float(wd),
-        eta=float(eta),
-        clip_gradient=float(clip_gradient),
+        lr=lr,
+        beta1=beta1,
+        beta2=beta2,
+        epsilon=epsilon,
+        wd=wd,
+        eta=eta,
+        clip_gradient=clip_gradient,
     )
     return apply(op, weight, grad, mean, var, as_factor(weight, rescale_grad), **how)
 
@@ -214,13 +216,13 @@ def mp_adamw_update(
     **Source** MXNet `contrib.mp_adamw_update`.
     """
     op = MPAdamWUpdate(
-        lr=float(lr),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
-        wd=float(wd),
-        eta=float(eta),
-        clip_gradient=float(clip_gradient),
+        lr=lr,
+        beta1=beta1,
+        beta2=beta2,
+        epsilon=epsilon,
+        wd=wd,
+        eta=eta,
+        clip_gradient=clip_gradient,
     )
     return apply(op, weight, grad, mean, var, weight32, as_factor(weight, rescale_grad), **how)
 
@@ -351,14 +353,14 @@ def lamb_update_phase1(
     **Source** MXNet `lamb_update_phase1`; You et al., 2019.
     """
     op = LambUpdatePhase1(
-        t=int(t),
-        wd=float(wd),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
-        bias_correction=bool(bias_correction),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
+        t=t,
+        wd=wd,
+        beta1=beta1,
+        beta2=beta2,
+        epsilon=epsilon,
+        bias_correction=bias_correction,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
     )
     return apply(op, weight, grad, mean, var, **how)
 
@@ -385,14 +387,14 @@ def mp_lamb_update_phase1(
     **Source** MXNet `mp_lamb_update_phase1`.
     """
     op = MPLambUpdatePhase1(
-        t=int(t),
-        wd=float(wd),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
-        bias_correction=bool(bias_correction),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
+        t=t,
+        wd=wd,
+        beta1=beta1,
+        beta2=beta2,
+        epsilon=epsilon,
+        bias_correction=bias_correction,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
     )
     return apply(op, weight, grad, mean, var, weight32, **how)
 
@@ -412,7 +414,7 @@ def lamb_update_phase2(
     **Shapes** weight, g and result (...), r1 and r2 (1,). **Args** `lower_bound`, `upper_bound`: of r1, negative for none.
     **Source** MXNet `lamb_update_phase2`.
     """
-    op = LambUpdatePhase2(lr=float(lr), lower_bound=float(lower_bound), upper_bound=float(upper_bound))
+    op = LambUpdatePhase2(lr=lr, lower_bound=lower_bound, upper_bound=upper_bound)
     return apply(op, weight, g, r1, r2, **how)
 
 
@@ -429,7 +431,7 @@ def mp_lamb_update_phase2(
 ) -> T:
     """The step of LAMB on `weight32`, the float32 copy of `weight`: see lamb_update_phase2. **Source** MXNet
     `mp_lamb_update_phase2`."""
-    op = MPLambUpdatePhase2(lr=float(lr), lower_bound=float(lower_bound), upper_bound=float(upper_bound))
+    op = MPLambUpdatePhase2(lr=lr, lower_bound=lower_bound, upper_bound=upper_bound)
     return apply(op, weight, g, r1, r2, weight32, **how)
 
 

@@ -57,9 +57,7 @@ def adagrad_update(
     **Shapes** weight, grad, history (changed) and result (...). **Source** MXNet `sparse.adagrad_update`, here for dense arrays;
     Duchi et al., 2011.
     """
-    op = AdaGradUpdate(
-        lr=float(lr), epsilon=float(epsilon), wd=float(wd), rescale_grad=float(rescale_grad), clip_gradient=float(clip_gradient)
-    )
+    op = AdaGradUpdate(lr=lr, epsilon=epsilon, wd=wd, rescale_grad=rescale_grad, clip_gradient=clip_gradient)
     return apply(op, weight, grad, history, **how)
 
 
@@ -104,9 +102,7 @@ def group_adagrad_update(
 
     **Shapes** weight, grad and result (N, ...), history (N, 1, ...) (changed). **Source** MXNet `contrib.group_adagrad_update`.
     """
-    op = GroupAdaGradUpdate(
-        lr=float(lr), rescale_grad=float(rescale_grad), clip_gradient=float(clip_gradient), epsilon=float(epsilon)
-    )
+    op = GroupAdaGradUpdate(lr=lr, rescale_grad=rescale_grad, clip_gradient=clip_gradient, epsilon=epsilon)
     return apply(op, weight, grad, history, **how)
 
 
@@ -162,13 +158,13 @@ def rmsprop_update(
     bound of the new weights, negative for none. **Source** MXNet `rmsprop_update`; Tieleman, Hinton, 2012.
     """
     op = RMSPropUpdate(
-        lr=float(lr),
-        gamma1=float(gamma1),
-        epsilon=float(epsilon),
-        wd=float(wd),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
-        clip_weights=float(clip_weights),
+        lr=lr,
+        gamma1=gamma1,
+        epsilon=epsilon,
+        wd=wd,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
+        clip_weights=clip_weights,
     )
     return apply(op, weight, grad, n, **how)
 
@@ -213,14 +209,14 @@ def rmspropalex_update(
     `rmspropalex_update`; Graves, 2013.
     """
     op = RMSPropAlexUpdate(
-        lr=float(lr),
-        gamma1=float(gamma1),
-        gamma2=float(gamma2),
-        epsilon=float(epsilon),
-        wd=float(wd),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
-        clip_weights=float(clip_weights),
+        lr=lr,
+        gamma1=gamma1,
+        gamma2=gamma2,
+        epsilon=epsilon,
+        wd=wd,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
+        clip_weights=clip_weights,
     )
     return apply(op, weight, grad, n, g, delta, **how)
 
@@ -271,12 +267,12 @@ def ftrl_update(
     exactly 0. **Source** MXNet `ftrl_update`; McMahan et al., 2013.
     """
     op = FTRLUpdate(
-        lr=float(lr),
-        lamda1=float(lamda1),
-        beta=float(beta),
-        wd=float(wd),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
+        lr=lr,
+        lamda1=lamda1,
+        beta=beta,
+        wd=wd,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
     )
     return apply(op, weight, grad, z, n, **how)
 
@@ -335,14 +331,14 @@ def ftml_update(
     **Shapes** weight, grad, d, v and z (changed), result (...). **Source** MXNet `ftml_update`; Zheng, Kwok, 2017.
     """
     op = FTMLUpdate(
-        lr=float(lr),
-        t=int(t),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
-        wd=float(wd),
-        rescale_grad=float(rescale_grad),
-        clip_grad=float(clip_grad),
+        lr=lr,
+        t=t,
+        beta1=beta1,
+        beta2=beta2,
+        epsilon=epsilon,
+        wd=wd,
+        rescale_grad=rescale_grad,
+        clip_grad=clip_grad,
     )
     return apply(op, weight, grad, d, v, z, **how)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, DTypeError
+from ..fields import converted
 from ..op import Array, How, Op, Spec, T, Tensor, apply, register, same_shape
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def multi_sum_sq(*data: T, num_arrays: int, **how: Unpack[How]) -> T:
 
     **Shapes** data any, result (num_arrays,), float32. **Source** MXNet `multi_sum_sq`.
     """
-    return apply(MultiSumSq(int(num_arrays)), *data, **how)
+    return apply(MultiSumSq(num_arrays), *data, **how)
 
 
 @register("multi_lars")
@@ -82,7 +83,7 @@ def multi_lars(
 
     **Shapes** lrs, weights_sum_sq, grads_sum_sq, wds and result (N,). **Source** MXNet `multi_lars`; You et al., 2017.
     """
-    op = MultiLars(eta=float(eta), eps=float(eps), rescale_grad=float(rescale_grad))
+    op = MultiLars(eta=eta, eps=eps, rescale_grad=rescale_grad)
     return apply(op, lrs, weights_sum_sq, grads_sum_sq, wds, **how)
 
 
@@ -132,7 +133,8 @@ class AllFinite(Op):
 def _earlier(init_output: bool, how: Any) -> tuple[Any, ...]:
     """The earlier answer, which is in `out`, where it counts."""
     before = how.get("out")
-    return (before,) if not init_output and isinstance(before, Tensor) else ()
+    anew: bool = converted("all_finite", "init_output", "bool", init_output)
+    return (before,) if not anew and isinstance(before, Tensor) else ()
 
 
 def all_finite(data: T, init_output: bool = True, **how: Unpack[How]) -> T:
@@ -152,7 +154,7 @@ def multi_all_finite(*data: T, num_arrays: int = 1, init_output: bool = True, **
     arrays can be checked in several calls. **Source** MXNet `multi_all_finite`.
     """
     earlier = _earlier(init_output, how)
-    return apply(MultiAllFinite(int(num_arrays), not earlier), *data, *earlier, **how)
+    return apply(MultiAllFinite(num_arrays, not earlier), *data, *earlier, **how)
 
 
 @register("reset_arrays")
@@ -184,7 +186,7 @@ class ResetArrays(Op):
 
 def reset_arrays(*data: T, num_arrays: int, **how: Unpack[How]) -> Any:
     """Set all elements of all arrays to 0, in place. **Returns** an empty list. **Source** MXNet `reset_arrays`."""
-    return apply(ResetArrays(int(num_arrays)), *data, **how)
+    return apply(ResetArrays(num_arrays), *data, **how)
 
 
 __all__ = ["all_finite", "multi_all_finite", "multi_lars", "multi_sum_sq", "reset_arrays"]

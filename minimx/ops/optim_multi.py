@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..base import ArgumentError, ShapeError
+from ..base import ArgumentError, ShapeError, shown
+from ..fields import converted
 from ..op import Array, How, Op, Spec, T, apply, attributes, register
 from .optim import MPSGDMomUpdate, MPSGDUpdate, SGDMomUpdate, SGDUpdate, Update, checked_update
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 def flattened(*lists: Sequence[T]) -> list[T]:
     """The elements of lists of equal length in the order that these operators want: all that belongs to the first weight
     first."""
+    for each in lists:
+        if not isinstance(each, (list, tuple)):
+            raise ArgumentError(f"an update of many weights wants lists of arrays, got {shown(each)}")
     if len({len(each) for each in lists}) != 1:
         raise ArgumentError(
             f"an update of many weights wants lists of one length, got {', '.join(str(len(each)) for each in lists)}"
@@ -27,8 +31,16 @@ def flattened(*lists: Sequence[T]) -> list[T]:
     return [array for group in zip(*lists) for array in group]
 
 
+def count_of(name: str, given: int, weights: Sequence[T]) -> int:
+    """How many weights there are: `given`, or as many as the list has. Raises ArgumentError for no list, or an empty one."""
+    if not isinstance(weights, (list, tuple)) or not weights:
+        raise ArgumentError(f"{name}: weights must be a list of one array or more, got {shown(weights)}")
+    return converted(name, "the number of weights", "int", given) or len(weights)
+
+
 def floats(values: Any) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
+    """The rates of all weights, as an attribute. What is no list of numbers is left for the operator to refuse."""
+    return tuple(values) if isinstance(values, list) else values
 
 
 def outputs_of(results: Sequence[Any]) -> Any:
@@ -105,8 +117,8 @@ class MultiDescent(Multiple):
     def single(self, lr: float, wd: float) -> Update:
         """The operator for one weight."""
         common: dict[str, Any] = {
-            "lr": float(lr),
-            "wd": float(wd),
+            "lr": lr,
+            "wd": wd,
             "rescale_grad": self.rescale_grad,
             "clip_gradient": self.clip_gradient,
         }
@@ -213,9 +225,9 @@ def multi_sgd_update(
     op = MultiSGDUpdate(
         lrs=floats(lrs),
         wds=floats(wds),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
-        num_weights=int(num_weights),
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
+        num_weights=num_weights,
     )
     return apply(op, *data, **how)
 
@@ -234,10 +246,10 @@ def multi_sgd_mom_update(
     op = MultiSGDMomUpdate(
         lrs=floats(lrs),
         wds=floats(wds),
-        momentum=float(momentum),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
-        num_weights=int(num_weights),
+        momentum=momentum,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
+        num_weights=num_weights,
     )
     return apply(op, *data, **how)
 
@@ -255,9 +267,9 @@ def multi_mp_sgd_update(
     op = MultiMPSGDUpdate(
         lrs=floats(lrs),
         wds=floats(wds),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
-        num_weights=int(num_weights),
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
+        num_weights=num_weights,
     )
     return apply(op, *data, **how)
 
@@ -277,10 +289,10 @@ def multi_mp_sgd_mom_update(
     op = MultiMPSGDMomUpdate(
         lrs=floats(lrs),
         wds=floats(wds),
-        momentum=float(momentum),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
-        num_weights=int(num_weights),
+        momentum=momentum,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
+        num_weights=num_weights,
     )
     return apply(op, *data, **how)
 
@@ -290,9 +302,7 @@ def preloaded_multi_sgd_update(
 ) -> Any:
     """`multi_sgd_update` whose rates are arrays: data is `w0, g0, w1, g1, ..., lrs, wds`. **Source** MXNet
     `preloaded_multi_sgd_update`."""
-    op = PreloadedMultiSGDUpdate(
-        rescale_grad=float(rescale_grad), clip_gradient=float(clip_gradient), num_weights=int(num_weights)
-    )
+    op = PreloadedMultiSGDUpdate(rescale_grad=rescale_grad, clip_gradient=clip_gradient, num_weights=num_weights)
     return apply(op, *data, **how)
 
 
@@ -307,10 +317,10 @@ def preloaded_multi_sgd_mom_update(
     """`multi_sgd_mom_update` whose rates are arrays: data is `w0, g0, mom0, ..., lrs, wds`. **Source** MXNet
     `preloaded_multi_sgd_mom_update`."""
     op = PreloadedMultiSGDMomUpdate(
-        momentum=float(momentum),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
-        num_weights=int(num_weights),
+        momentum=momentum,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
+        num_weights=num_weights,
     )
     return apply(op, *data, **how)
 
@@ -320,9 +330,7 @@ def preloaded_multi_mp_sgd_update(
 ) -> Any:
     """`multi_mp_sgd_update` whose rates are arrays: data is `w0, g0, weight32_0, ..., lrs, wds`. **Source** MXNet
     `preloaded_multi_mp_sgd_update`."""
-    op = PreloadedMultiMPSGDUpdate(
-        rescale_grad=float(rescale_grad), clip_gradient=float(clip_gradient), num_weights=int(num_weights)
-    )
+    op = PreloadedMultiMPSGDUpdate(rescale_grad=rescale_grad, clip_gradient=clip_gradient, num_weights=num_weights)
     return apply(op, *data, **how)
 
 
@@ -339,10 +347,10 @@ def preloaded_multi_mp_sgd_mom_update(
     **Source** MXNet `preloaded_multi_mp_sgd_mom_update`.
     """
     op = PreloadedMultiMPSGDMomUpdate(
-        momentum=float(momentum),
-        rescale_grad=float(rescale_grad),
-        clip_gradient=float(clip_gradient),
-        num_weights=int(num_weights),
+        momentum=momentum,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
+        num_weights=num_weights,
     )
     return apply(op, *data, **how)
 

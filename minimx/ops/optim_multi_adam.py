@@ -11,7 +11,7 @@ from ..op import Array, How, Spec, T, apply, attributes, register
 from .optim import require_count, updated
 from .optim_adam import AdamWUpdate, LambUpdatePhase1, MPAdamWUpdate, MPLambUpdatePhase1, as_factor, stride, trust_ratio
 from .optim_checks import euclidean
-from .optim_multi import Multiple, flattened, floats, outputs_of
+from .optim_multi import Multiple, count_of, flattened, floats, outputs_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -83,13 +83,13 @@ def multi_adamw_update(
     """`adamw_update` of several weights. **Source** MXNet `contrib.multi_adamw_update`."""
     op = MultiAdamWUpdate(
         lrs=floats(lrs),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
+        beta1=beta1,
+        beta2=beta2,
+        epsilon=epsilon,
         wds=floats(wds),
         etas=floats(etas),
-        clip_gradient=float(clip_gradient),
-        num_weights=size or len(weights),
+        clip_gradient=clip_gradient,
+        num_weights=count_of("multi_adamw_update", size, weights),
     )
     return apply(op, *flattened(weights, grads, mean, var), as_factor(weights[0], rescale_grad), **how)
 
@@ -114,13 +114,13 @@ def multi_mp_adamw_update(
     """`mp_adamw_update` of several weights. **Source** MXNet `contrib.multi_mp_adamw_update`."""
     op = MultiMPAdamWUpdate(
         lrs=floats(lrs),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
+        beta1=beta1,
+        beta2=beta2,
+        epsilon=epsilon,
         wds=floats(wds),
         etas=floats(etas),
-        clip_gradient=float(clip_gradient),
-        num_weights=size or len(weights),
+        clip_gradient=clip_gradient,
+        num_weights=count_of("multi_mp_adamw_update", size, weights),
     )
     return apply(op, *flattened(weights, grads, mean, var, weights32), as_factor(weights[0], rescale_grad), **how)
 
@@ -210,17 +210,17 @@ def multi_lamb_update(
     """
     op = MultiLambUpdate(
         learning_rates=floats(lrs),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
+        beta1=beta1,
+        beta2=beta2,
+        epsilon=epsilon,
         wds=floats(wds),
-        rescale_grad=float(rescale_grad),
-        lower_bound=float(lower_bound),
-        upper_bound=float(upper_bound),
-        clip_gradient=float(clip_gradient),
-        bias_correction=bool(bias_correction),
-        step_count=tuple(int(t) for t in step_count),
-        num_tensors=num_tensors or len(weights),
+        rescale_grad=rescale_grad,
+        lower_bound=lower_bound,
+        upper_bound=upper_bound,
+        clip_gradient=clip_gradient,
+        bias_correction=bias_correction,
+        step_count=step_count,  # type: ignore[arg-type]  # the operator makes it a tuple
+        num_tensors=count_of("multi_lamb_update", num_tensors, weights),
     )
     return apply(op, *flattened(weights, grads, mean, var), **how)
 
@@ -248,17 +248,17 @@ def multi_mp_lamb_update(
     """`multi_lamb_update` on float32 copies of the weights. **Source** MXNet `contrib.multi_mp_lamb_update`."""
     op = MultiMPLambUpdate(
         learning_rates=floats(lrs),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(epsilon),
+        beta1=beta1,
+        beta2=beta2,
+        epsilon=epsilon,
         wds=floats(wds),
-        rescale_grad=float(rescale_grad),
-        lower_bound=float(lower_bound),
-        upper_bound=float(upper_bound),
-        clip_gradient=float(clip_gradient),
-        bias_correction=bool(bias_correction),
-        step_count=tuple(int(t) for t in step_count),
-        num_tensors=num_tensors or len(weights),
+        rescale_grad=rescale_grad,
+        lower_bound=lower_bound,
+        upper_bound=upper_bound,
+        clip_gradient=clip_gradient,
+        bias_correction=bias_correction,
+        step_count=step_count,  # type: ignore[arg-type]  # the operator makes it a tuple
+        num_tensors=count_of("multi_mp_lamb_update", num_tensors, weights),
     )
     return apply(op, *flattened(weights, grads, mean, var, weights32), **how)
 

@@ -7,7 +7,6 @@ Book: chapter 1.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ import numpy as np
 
 from ..base import ArgumentError, ShapeError
 from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register
-from .reduce import as_axes
 from .shape import as_shape
 from .slicing import Slices, Slicing, check_scalar, copied
 
@@ -55,7 +53,7 @@ def reverse(data: T, axis: int | Sequence[int], **how: Unpack[How]) -> T:
 
     **Returns** a copy. **Gradient** `g` reversed. **Source** MXNet `reverse`.
     """
-    return apply(Reverse(as_axes(axis) or ()), data, **how)
+    return apply(Reverse(as_shape(axis)), data, **how)
 
 
 flip = reverse
@@ -164,7 +162,7 @@ def pad(data: T, mode: str, pad_width: Sequence[int], constant_value: float = 0.
     may have any number of axes, any of which may be padded. **Gradient** `g` without the frame, whose copies are added to their
     sources. **Source** MXNet `Pad`.
     """
-    return apply(Padding(mode, as_shape(pad_width), float(constant_value)), data, **how)
+    return apply(Padding(mode, as_shape(pad_width), constant_value), data, **how)
 
 
 Pad = pad
@@ -247,4 +245,4 @@ def diag(data: T, k: int = 0, axis1: int = 0, axis2: int = 1, **how: Unpack[How]
     diagonal, positive ones are above it. **Raises** ShapeError if there is no such diagonal. **Gradient** `g` on the diagonal, or
     the diagonal of `g`. **Source** MXNet `diag`.
     """
-    return apply(Diag(operator.index(k), operator.index(axis1), operator.index(axis2)), data, **how)
+    return apply(Diag(k, axis1, axis2), data, **how)

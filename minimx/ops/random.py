@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..base import ArgumentError, as_dtype
+from ..base import ArgumentError, shown
 from ..op import How, Shape, Spec, T, apply, register
 from .distributions import (
     Exponential,
@@ -142,7 +142,7 @@ def uniform_like(data: T, low: float = 0.0, high: float = 1.0, **how: Unpack[How
     **Shapes** data and result (...), of one floating dtype; only the shape and dtype of data matter. **Raises** MXNetError, when
     the value is asked for, if low exceeds high. **Gradient** none. **Source** MXNet `random.uniform_like`.
     """
-    return apply(UniformLike(float(low), float(high)), data, **how)
+    return apply(UniformLike(low, high), data, **how)
 
 
 def normal_like(data: T, loc: float = 0.0, scale: float = 1.0, **how: Unpack[How]) -> T:
@@ -150,7 +150,7 @@ def normal_like(data: T, loc: float = 0.0, scale: float = 1.0, **how: Unpack[How
 
     **Shapes**, **Raises**, **Gradient** as `uniform_like`. **Source** MXNet `random.normal_like`.
     """
-    return apply(NormalLike(float(loc), float(scale)), data, **how)
+    return apply(NormalLike(loc, scale), data, **how)
 
 
 def gamma_like(data: T, alpha: float = 1.0, beta: float = 1.0, **how: Unpack[How]) -> T:
@@ -158,7 +158,7 @@ def gamma_like(data: T, alpha: float = 1.0, beta: float = 1.0, **how: Unpack[How
 
     **Shapes**, **Raises**, **Gradient** as `uniform_like`. **Source** MXNet `random.gamma_like`.
     """
-    return apply(GammaLike(float(alpha), float(beta)), data, **how)
+    return apply(GammaLike(alpha, beta), data, **how)
 
 
 def exponential_like(data: T, lam: float = 1.0, **how: Unpack[How]) -> T:
@@ -166,7 +166,7 @@ def exponential_like(data: T, lam: float = 1.0, **how: Unpack[How]) -> T:
 
     **Shapes**, **Raises**, **Gradient** as `uniform_like`. **Source** MXNet `random.exponential_like`.
     """
-    return apply(ExponentialLike(float(lam)), data, **how)
+    return apply(ExponentialLike(lam), data, **how)
 
 
 def poisson_like(data: T, lam: float = 1.0, **how: Unpack[How]) -> T:
@@ -174,7 +174,7 @@ def poisson_like(data: T, lam: float = 1.0, **how: Unpack[How]) -> T:
 
     **Shapes**, **Raises**, **Gradient** as `uniform_like`. **Source** MXNet `random.poisson_like`.
     """
-    return apply(PoissonLike(float(lam)), data, **how)
+    return apply(PoissonLike(lam), data, **how)
 
 
 def negative_binomial_like(data: T, k: int = 1, p: float = 1.0, **how: Unpack[How]) -> T:
@@ -182,7 +182,7 @@ def negative_binomial_like(data: T, k: int = 1, p: float = 1.0, **how: Unpack[Ho
 
     **Shapes**, **Raises**, **Gradient** as `uniform_like`. **Source** MXNet `random.negative_binomial_like`.
     """
-    return apply(NegativeBinomialLike(whole("negative_binomial_like: k", k), float(p)), data, **how)
+    return apply(NegativeBinomialLike(whole("negative_binomial_like: k", k), p), data, **how)
 
 
 def generalized_negative_binomial_like(data: T, mu: float = 1.0, alpha: float = 1.0, **how: Unpack[How]) -> T:
@@ -190,7 +190,7 @@ def generalized_negative_binomial_like(data: T, mu: float = 1.0, alpha: float = 
 
     **Shapes**, **Raises**, **Gradient** as `uniform_like`. **Source** MXNet `random.generalized_negative_binomial_like`.
     """
-    return apply(GeneralizedNegativeBinomialLike(float(mu), float(alpha)), data, **how)
+    return apply(GeneralizedNegativeBinomialLike(mu, alpha), data, **how)
 
 
 def whole(what: str, value: Any) -> int:
@@ -198,7 +198,7 @@ def whole(what: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise ArgumentError(f"{what} is {value!r}, wants an int") from None
+        raise ArgumentError(f"{what} is {shown(value)}, wants an int") from None
 
 
 # ---- parameters are arrays
@@ -241,7 +241,7 @@ class SampleGeneralizedNegativeBinomial(GeneralizedNegativeBinomial, Sample):
 
 def _sampled(cls: type[Sample], parameters: tuple[Any, ...], shape: Any, dtype: Any, how: Any) -> Any:
     """Apply a sampling operator; `shape` and `dtype` as users write them."""
-    return apply(cls(sample_shape(shape), None if dtype is None else as_dtype(dtype)), *parameters, **how)
+    return apply(cls(sample_shape(shape), dtype), *parameters, **how)
 
 
 def sample_shape(shape: Any) -> Shape:

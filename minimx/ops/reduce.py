@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base import ArgumentError, DTypeError, DTypeLike, ShapeError, as_dtype
+from ..base import ArgumentError, DTypeError, DTypeLike, ShapeError
 from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, attributes, normalize_axes, normalize_axis, register
 from .binary import broadcast_mul
 from .logic import broadcast_equal
@@ -32,12 +31,10 @@ float16, float32, float64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype
 
 
 def as_axes(axis: Axes) -> tuple[int, ...] | None:
-    """What the caller wrote for `axis`, as an attribute: a tuple, or None."""
-    if axis is None:
-        return None
-    if isinstance(axis, (Sequence, np.ndarray)):
-        return tuple(operator.index(each) for each in axis)
-    return (operator.index(axis),)
+    """What the caller wrote for `axis`, as an attribute: a tuple, or None. What is neither is left for the operator to refuse."""
+    if type(axis) is int:
+        return (axis,)
+    return tuple(axis) if isinstance(axis, list) else axis  # type: ignore[return-value]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -352,7 +349,7 @@ def sum(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = Fals
     axis: an int, several, or None for all; exclude: sum over the other axes instead. Keeps the dtype; float16 is added up in
     float32. **Gradient** `g`, repeated. **Source** MXNet `sum`.
     """
-    return apply(Sum(as_axes(axis), bool(keepdims), bool(exclude)), data, **how)
+    return apply(Sum(as_axes(axis), keepdims, exclude), data, **how)
 
 
 sum_axis = sum
@@ -363,7 +360,7 @@ def mean(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = Fal
 
     **Shapes**, **Args** as in `sum`. **Gradient** `g / n`, repeated. **Source** MXNet `mean`.
     """
-    return apply(Mean(as_axes(axis), bool(keepdims), bool(exclude)), data, **how)
+    return apply(Mean(as_axes(axis), keepdims, exclude), data, **how)
 
 
 def prod(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = False, **how: Unpack[How]) -> T:
@@ -372,7 +369,7 @@ def prod(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = Fal
     **Shapes**, **Args** as in `sum`. **Gradient** `g` times the product of the other elements; right at zeros, where MXNet's is
     NaN. **Source** MXNet `prod`.
     """
-    return apply(Prod(as_axes(axis), bool(keepdims), bool(exclude)), data, **how)
+    return apply(Prod(as_axes(axis), keepdims, exclude), data, **how)
 
 
 def nansum(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = False, **how: Unpack[How]) -> T:
@@ -380,7 +377,7 @@ def nansum(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = F
 
     **Shapes**, **Args** as in `sum`. **Gradient** `g`, and 0 at NaN. **Source** MXNet `nansum`.
     """
-    return apply(NanSum(as_axes(axis), bool(keepdims), bool(exclude)), data, **how)
+    return apply(NanSum(as_axes(axis), keepdims, exclude), data, **how)
 
 
 def nanprod(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = False, **how: Unpack[How]) -> T:
@@ -388,7 +385,7 @@ def nanprod(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = 
 
     **Shapes**, **Args** as in `sum`. **Gradient** as in `prod`, and 0 at NaN. **Source** MXNet `nanprod`.
     """
-    return apply(NanProd(as_axes(axis), bool(keepdims), bool(exclude)), data, **how)
+    return apply(NanProd(as_axes(axis), keepdims, exclude), data, **how)
 
 
 def max(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = False, **how: Unpack[How]) -> T:
@@ -397,7 +394,7 @@ def max(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = Fals
     **Shapes**, **Args** as in `sum`. **Raises** ShapeError where an axis of length 0 has none. **Gradient** `g` for each element
     that equals the largest. **Source** MXNet `max`.
     """
-    return apply(Max(as_axes(axis), bool(keepdims), bool(exclude)), data, **how)
+    return apply(Max(as_axes(axis), keepdims, exclude), data, **how)
 
 
 max_axis = max
@@ -409,7 +406,7 @@ def min(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = Fals
     **Shapes**, **Args** as in `sum`. **Raises** ShapeError where an axis of length 0 has none. **Gradient** `g` for each element
     that equals the smallest. **Source** MXNet `min`.
     """
-    return apply(Min(as_axes(axis), bool(keepdims), bool(exclude)), data, **how)
+    return apply(Min(as_axes(axis), keepdims, exclude), data, **how)
 
 
 min_axis = min
@@ -421,8 +418,8 @@ def norm(data: T, ord: int = 2, axis: Axes = None, out_dtype: DTypeLike = None, 
     **Shapes** as in `sum`. **Args** axis: several axes count as one long vector; out_dtype: of the result, that of data if None.
     **Gradient** `g * sign(data)`, or `g * data / y`, which is NaN where all numbers are 0. **Source** MXNet `norm`.
     """
-    wanted = None if out_dtype is None else as_dtype(out_dtype)
-    return apply(Norm(int(ord), as_axes(axis), wanted, bool(keepdims)), data, **how)
+    wanted = out_dtype
+    return apply(Norm(ord, as_axes(axis), wanted, keepdims), data, **how)
 
 
 def argmax(data: T, axis: int | None = None, keepdims: bool = False, **how: Unpack[How]) -> T:
@@ -431,7 +428,7 @@ def argmax(data: T, axis: int | None = None, keepdims: bool = False, **how: Unpa
     **Shapes** as in `sum`. The result has the dtype of data (float32 as a rule). **Raises** DTypeError if that cannot hold every
     position. **Gradient** none. **Source** MXNet `argmax`.
     """
-    return apply(ArgMax(None if axis is None else operator.index(axis), bool(keepdims)), data, **how)
+    return apply(ArgMax(axis, keepdims), data, **how)
 
 
 def argmin(data: T, axis: int | None = None, keepdims: bool = False, **how: Unpack[How]) -> T:
@@ -439,7 +436,7 @@ def argmin(data: T, axis: int | None = None, keepdims: bool = False, **how: Unpa
 
     **Shapes**, dtype, **Raises**, **Gradient** as in `argmax`. **Source** MXNet `argmin`.
     """
-    return apply(ArgMin(None if axis is None else operator.index(axis), bool(keepdims)), data, **how)
+    return apply(ArgMin(axis, keepdims), data, **how)
 
 
 def argmax_channel(data: T, **how: Unpack[How]) -> T:

@@ -103,7 +103,7 @@ def sample_multinomial(data: T, shape: Any = (), get_prob: bool = False, dtype: 
     asked for, for negative probabilities or a row of zeros. **Gradient** of data: `g / data` at each drawn class, from the
     logarithms. **Source** MXNet `sample_multinomial`.
     """
-    return apply(SampleMultinomial(sample_shape(shape), bool(get_prob), as_dtype(dtype, INT32)), data, **how)
+    return apply(SampleMultinomial(sample_shape(shape), get_prob, as_dtype(dtype, INT32)), data, **how)
 
 
 @register("_shuffle", "shuffle")

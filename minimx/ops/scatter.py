@@ -14,6 +14,7 @@ import numpy as np
 from ..base import ArgumentError, DTypeError, ShapeError
 from ..op import Array, How, Op, Shape, Spec, T, apply, register, same_dtype
 from .indexing import add_rows, pick, resolve, take
+from .shape import as_shape
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -133,7 +134,7 @@ def _backward_gather_nd(data: T, indices: T, shape: Shape = (), **how: Unpack[Ho
 
     **Shapes** as in `scatter_nd`. **Gradient** of `data`: `gather_nd(g, indices)`. **Source** MXNet `_backward_gather_nd`.
     """
-    return apply(GatherNDAdjoint(tuple(shape)), data, indices, **how)
+    return apply(GatherNDAdjoint(as_shape(shape)), data, indices, **how)
 
 
 def scatter_nd(data: T, indices: T, shape: Shape = (), **how: Unpack[How]) -> T:
@@ -143,7 +144,7 @@ def scatter_nd(data: T, indices: T, shape: Shape = (), **how: Unpack[How]) -> T:
     **Raises** OutOfRangeError when the value is read. **Gradient** of `data`: `gather_nd(g, indices)`, which is right only if no
     place is named twice (the last value stays then). **Source** MXNet `scatter_nd`.
     """
-    return apply(ScatterND(tuple(shape)), data, indices, **how)
+    return apply(ScatterND(as_shape(shape)), data, indices, **how)
 
 
 def _scatter_set_nd(lhs: T, rhs: T, indices: T, shape: Shape = (), **how: Unpack[How]) -> T:
@@ -151,7 +152,7 @@ def _scatter_set_nd(lhs: T, rhs: T, indices: T, shape: Shape = (), **how: Unpack
 
     **Gradient** of `lhs`: `g` with the written places zeroed; of `rhs`: `g` there. **Source** MXNet `_scatter_set_nd`.
     """
-    return apply(ScatterSetND(tuple(shape)), lhs, rhs, indices, **how)
+    return apply(ScatterSetND(as_shape(shape)), lhs, rhs, indices, **how)
 
 
 # ---- rows of an array
@@ -210,7 +211,7 @@ def boolean_mask(data: T, index: T, axis: int = 0, **how: Unpack[How]) -> T:
     **Shapes** data (N, ...), index (N,), result (count, ...): the shape depends on the values, so the call waits for them.
     **Gradient** of `data`: zeros with `g` in the chosen rows. **Source** MXNet `contrib.boolean_mask`.
     """
-    return apply(BooleanMask(int(axis)), data, index, **how)
+    return apply(BooleanMask(axis), data, index, **how)
 
 
 @register("_contrib_index_copy")

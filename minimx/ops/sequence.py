@@ -92,7 +92,7 @@ def SequenceMask(
     **Shapes** data and result (T, N, ...), or (N, T, ...) with `axis=1`; sequence_length (N,).
     **Gradient** `g` with zeros past the end. **Source** MXNet `SequenceMask`.
     """
-    return apply(MaskSequence(bool(use_sequence_length), value, int(axis)), data, sequence_length, **how)
+    return apply(MaskSequence(use_sequence_length, value, axis), data, sequence_length, **how)
 
 
 @register("SequenceReverse")
@@ -125,7 +125,7 @@ def SequenceReverse(
     **Shapes** data and result (T, N, ...), sequence_length (N,). **Gradient** the same reversal of `g`.
     **Source** MXNet `SequenceReverse`.
     """
-    return apply(ReverseSequence(bool(use_sequence_length), int(axis)), data, sequence_length, **how)
+    return apply(ReverseSequence(use_sequence_length, axis), data, sequence_length, **how)
 
 
 @register("SequenceLast")
@@ -190,4 +190,4 @@ def SequenceLast(
     **Raises** OutOfRangeError when the value is read, for a length outside [1, T]. **Gradient** zeros with `g` in the last steps.
     **Source** MXNet `SequenceLast`.
     """
-    return apply(LastOfSequence(bool(use_sequence_length), int(axis)), data, sequence_length, **how)
+    return apply(LastOfSequence(use_sequence_length, axis), data, sequence_length, **how)

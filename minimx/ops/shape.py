@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -142,14 +141,12 @@ def resolve_slice(shape: Shape, begin: Bounds, end: Bounds, step: Bounds, name: 
 
 def as_bounds(bounds: int | Sequence[int | None] | None) -> Bounds:
     """What the caller wrote for one end of a slice, as an attribute: a tuple."""
-    if isinstance(bounds, Sequence):
-        return tuple(None if each is None else operator.index(each) for each in bounds)
-    return (None if bounds is None else operator.index(bounds),)
+    return (bounds,) if bounds is None or type(bounds) is int else bounds  # type: ignore[return-value]  # the operator checks it
 
 
-def as_shape(shape: int | Sequence[int]) -> Shape:
+def as_shape(shape: int | Sequence[int] | None) -> Shape:
     """What the caller wrote for a shape, as an attribute: a tuple."""
-    return as_axes(shape) or ()
+    return () if shape is None else as_axes(shape)  # type: ignore[return-value]  # only None gives None
 
 
 # ---- the same order in memory: views
@@ -219,7 +216,7 @@ def reshape(
     view. **Raises** ShapeError if no such shape has the same size. **Gradient** `g` in the shape of data. **Source** MXNet
     `Reshape`.
     """
-    return apply(Reshaping(as_shape(shape), bool(reverse), as_shape(target_shape), bool(keep_highest)), data, **how)
+    return apply(Reshaping(as_shape(shape), reverse, as_shape(target_shape), keep_highest), data, **how)
 
 
 Reshape = reshape
@@ -318,7 +315,7 @@ def expand_dims(data: T, axis: int, **how: Unpack[How]) -> T:
     **Args** axis: -n - 1 to n for an array of n dimensions. **Gradient** `g` in the shape of data. **Source** MXNet
     `expand_dims`.
     """
-    return apply(ExpandDims(operator.index(axis)), data, **how)
+    return apply(ExpandDims(axis), data, **how)
 
 
 @register("squeeze")

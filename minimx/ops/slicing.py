@@ -7,7 +7,6 @@ The gradient of reading a part is an array of zeros with `g` in that place: `_ba
 from __future__ import annotations
 
 import builtins
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,8 +14,8 @@ import numpy as np
 
 from ..base import DTypeError, OutOfRangeError, ShapeError
 from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register, same_dtype
-from .reduce import Axes, as_axes
-from .shape import as_bounds, resolve_slice
+from .reduce import Axes
+from .shape import as_bounds, as_shape, resolve_slice
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -181,8 +180,7 @@ def slice_axis(data: T, axis: int, begin: int | None, end: int | None, **how: Un
     **Args** end: None for all that is left. **Returns** a copy. **Raises** OutOfRangeError if the bounds leave the axis or select
     nothing. **Gradient** `g` in its place, 0 elsewhere. **Source** MXNet `slice_axis`.
     """
-    last = None if end is None else operator.index(end)
-    return apply(SliceAxis(operator.index(axis), 0 if begin is None else operator.index(begin), last), data, **how)
+    return apply(SliceAxis(axis, 0 if begin is None else begin, end), data, **how)
 
 
 def slice_like(data: T, shape_like: T, axes: Axes = (), **how: Unpack[How]) -> T:
@@ -191,7 +189,7 @@ def slice_like(data: T, shape_like: T, axes: Axes = (), **how: Unpack[How]) -> T
     **Returns** a copy. **Raises** ShapeError if data is shorter. **Gradient** `g` in its place, 0 elsewhere; none for shape_like.
     **Source** MXNet `slice_like`.
     """
-    return apply(SliceLike(as_axes(axes) or ()), data, shape_like, **how)
+    return apply(SliceLike(as_shape(axes)), data, shape_like, **how)
 
 
 # ---- assignment: copies with a part replaced, for `x[1:3] = value` on the tape
@@ -278,4 +276,4 @@ def slice_assign_scalar(
     **Raises** DTypeError if an array of integers cannot hold the number. **Gradient** `g` with zeros in the slice. **Source**
     MXNet `_slice_assign_scalar`.
     """
-    return apply(SliceAssignScalar(float(scalar), as_bounds(begin), as_bounds(end), as_bounds(step)), data, **how)
+    return apply(SliceAssignScalar(scalar, as_bounds(begin), as_bounds(end), as_bounds(step)), data, **how)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..base import ArgumentError, DTypeError, DTypeLike, ShapeError, as_dtype
+from ..base import ArgumentError, DTypeError, DTypeLike, ShapeError
 from ..op import Array, How, Op, Spec, T, apply, attributes, filled, normalize_axis, register
 from .binary import broadcast_mul
 from .checks import accurate, along_axis, require_choice, require_float, require_input, require_shape
@@ -129,12 +129,8 @@ def softmax(
     elements along the axis take part, the others give 0; `dtype`: of the result. **Gradient** `y (g - sum(g y))`. **Source**
     MXNet `softmax`.
     """
-    op = Softmax(int(axis), *_scaling(temperature, dtype), bool(use_length))
+    op = Softmax(axis, temperature, dtype, False if use_length is None else use_length)
     return apply(op, data, *(() if length is None and not op.use_length else (length,)), **how)
-
-
-def _scaling(temperature: float | None, dtype: DTypeLike) -> tuple[float | None, np.dtype[Any] | None]:
-    return None if temperature is None else float(temperature), None if dtype is None else as_dtype(dtype)
 
 
 @register("softmin")
@@ -159,7 +155,7 @@ def softmin(
 
     **Shapes** data and result (...). **Gradient** `-y (g - sum(g y))`. **Source** MXNet `softmin`.
     """
-    return apply(Softmin(int(axis), *_scaling(temperature, dtype), bool(use_length)), data, **how)
+    return apply(Softmin(axis, temperature, dtype, False if use_length is None else use_length), data, **how)
 
 
 @register("log_softmax")
@@ -189,7 +185,7 @@ def log_softmax(
 
     **Shapes** data and result (...). **Gradient** `g - exp(y) sum(g)`. **Source** MXNet `log_softmax`.
     """
-    return apply(LogSoftmax(int(axis), *_scaling(temperature, dtype), bool(use_length)), data, **how)
+    return apply(LogSoftmax(axis, temperature, dtype, False if use_length is None else use_length), data, **how)
 
 
 @register("SoftmaxActivation")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..base import FLOAT32, ArgumentError, as_dtype
+from ..base import FLOAT32, ArgumentError
 from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register
 from .indexing import PutAlongAxis, along_axis
 
@@ -214,7 +214,7 @@ def topk(
     **Raises** ArgumentError if `dtype` cannot hold the indices exactly. **Gradient** of the values: `g` where they came from, none
     of others. **Source** MXNet `topk`.
     """
-    op = TopK(None if axis is None else int(axis), int(k), ret_typ, bool(is_ascend), as_dtype(dtype))
+    op = TopK(axis, k, ret_typ, is_ascend, dtype)
     return apply(op, data, **how)
 
 
@@ -246,7 +246,7 @@ def sort(data: T, axis: int | None = -1, is_ascend: bool = True, **how: Unpack[H
     **Shapes** data and result (...); (size,) if `axis` is None, that is, of the flat array. NaN is the greatest.
     **Gradient** `g` where the elements came from. **Source** MXNet `sort`.
     """
-    return apply(Sort(None if axis is None else int(axis), bool(is_ascend)), data, **how)
+    return apply(Sort(axis, is_ascend), data, **how)
 
 
 @register("argsort")
@@ -278,4 +278,4 @@ def argsort(data: T, axis: int | None = -1, is_ascend: bool = True, dtype: Any =
     **Shapes** data and result (...); (size,) if `axis` is None, that is, of the flat array. The result has `dtype`.
     **Raises** ArgumentError if `dtype` cannot hold the indices exactly. **Gradient** none. **Source** MXNet `argsort`.
     """
-    return apply(ArgSort(None if axis is None else int(axis), bool(is_ascend), as_dtype(dtype)), data, **how)
+    return apply(ArgSort(axis, is_ascend, dtype), data, **how)

@@ -6,13 +6,12 @@ Book: chapter 1.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..base import ArgumentError, DTypeLike, ShapeError, as_dtype
+from ..base import ArgumentError, DTypeLike, ShapeError
 from ..op import Array, How, Kind, Op, Shape, Spec, T, Tensor, apply, hidden, normalize_axis, register, same_dtype
 from .reduce import Axes, accumulator, as_axes, float32, float64, reduced, spread
 
@@ -70,7 +69,7 @@ def moments(data: T, axes: Axes = None, keepdims: bool = False, **how: Unpack[Ho
     **Shapes** data (...); both results lack `axes`, or have length 1 there with `keepdims`. **Returns** a list of two. **Raises**
     ArgumentError without axes. **Gradient** `g_m / n + 2 g_v (data - m) / n`. **Source** MXNet `moments`.
     """
-    return apply(Moments(as_axes(axes), bool(keepdims)), data, **how)
+    return apply(Moments(as_axes(axes), keepdims), data, **how)
 
 
 # ---- running sums
@@ -114,8 +113,8 @@ def cumsum(a: T, axis: int | None = None, dtype: DTypeLike = None, **how: Unpack
     **Shapes** a (...), result the same, or (size,) without axis. **Args** dtype: of the result and of the sums; that of `a` if
     None (int64 for bool). **Gradient** the running sum of `g` from the end. **Source** MXNet `cumsum`.
     """
-    wanted = None if dtype is None else as_dtype(dtype)
-    return apply(CumSum(None if axis is None else operator.index(axis), wanted), a, **how)
+    wanted = dtype
+    return apply(CumSum(axis, wanted), a, **how)
 
 
 # ---- histogram
@@ -173,7 +172,6 @@ def histogram(a: T, bins: int | T = 10, range: Sequence[float] | None = None, **
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)):
         raise ArgumentError(f"histogram: bins is a {type(bins).__name__}, wants an int, or an NDArray or Symbol of edges")
     if range is not None:
-        low, high = (float(edge) for edge in range)
-        return apply(Histogram(int(bins), (low, high)), a, **how)
-    counts, edges = apply(Histogram(int(bins)), a, **how)
+        return apply(Histogram(bins, range), a, **how)  # type: ignore[arg-type]  # the operator makes it a tuple
+    counts, edges = apply(Histogram(bins), a, **how)
     return [counts.astype("float32"), edges]

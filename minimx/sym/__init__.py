@@ -8,7 +8,7 @@ from .. import autograd
 from ..ops.public import *
 from ..ops.public import __all__ as _operators
 from . import contrib, linalg, op, random
-from .creation import (
+from .creation import (  # type: ignore[assignment]  # maximum, minimum, power: of equal shapes here, as in MXNet
     Group,
     Variable,
     arange,

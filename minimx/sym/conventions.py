@@ -20,6 +20,7 @@ from ..op import NODE_KEYS, Op
 HINTS = {
     "BlockGrad": "stop_gradient", "SliceChannel": "split", "SwapAxis": "swapaxes", "_copy": "identity", "_np_cumsum": "cumsum",
     "_ravel_multi_index": "ravel_multi_index", "_unravel_index": "unravel_index", "broadcast_axis": "broadcast_axes",
+    "reverse": "flip",
 }  # fmt: skip
 PREFIXES = ("_contrib_", "_image_", "_linalg_")  # MXNet's modules: `sym.contrib.box_nms` is the operator `_contrib_box_nms`
 
@@ -70,7 +71,7 @@ def output_name(op: Op | None, name: str, index: int) -> str:
     named = OUTPUTS.get(op.name)
     if named is not None and index < len(named):
         return f"{name}_{named[index]}"
-    return f"{name}_output{index}" if stored_outputs(op) > 1 else f"{name}_output"
+    return f"{name}_output{index}" if stored_outputs(op) > 1 or op.name == "SliceChannel" else f"{name}_output"
 
 
 # A monitor of all values calls inputs `<node>_data`, `<node>_weight`; the only input of most operators `<node>_input0`.
@@ -98,7 +99,9 @@ def stored_key(key: str) -> str:
     for plain in NODE_KEYS:
         if key.endswith(f"_{plain}"):
             owner = key[: -len(plain) - 1]
-            raise ArgumentError(f"attribute {key!r} belongs to the input {owner!r}: pass {owner}=mx.sym.var('{owner}', {plain}=...)")
+            raise ArgumentError(
+                f"attribute {key!r} belongs to the input {owner!r}: pass {owner}=mx.sym.var('{owner}', {plain}=...)"
+            )
     return key
 
 

@@ -98,7 +98,7 @@ def as_open_shape(name: str, shape: ShapeLike) -> tuple[int, ...]:
     """`shape` as a tuple. Lengths of 0 are unknown: they follow from what the node is combined with."""
     try:
         lengths = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(length) for length in shape)
-    except TypeError:
+    except (TypeError, ValueError):
         raise ArgumentError(f"{name}: shape must be an int or a tuple of int, got {shape!r}") from None
     return lengths
 
@@ -138,7 +138,9 @@ def arange(
     return created(op, given, {"name": name})
 
 
-def linspace(start: float, stop: float, num: int, endpoint: bool = True, name: str | None = None, dtype: DTypeLike = None) -> Symbol:
+def linspace(
+    start: float, stop: float, num: int, endpoint: bool = True, name: str | None = None, dtype: DTypeLike = None
+) -> Symbol:
     """`num` numbers at equal distances from `start` to `stop`, which is the last if `endpoint`. **Source** MXNet `sym.linspace`."""
     kind = as_dtype(dtype)
     op = _ops.Linspace(start, stop, int(num), bool(endpoint), kind)
@@ -191,4 +193,3 @@ def load_json(json_str: str) -> Symbol:
 
 
 loads = load_json
-

@@ -1,8 +1,8 @@
 """Executing a graph: an Executor holds a graph's arrays and runs it forward and backward.
 
-`bind` takes the arrays from the caller, `simple_bind` makes them. Both work out the specs of all entries first, so that anything that
-does not fit is an error here and not in the middle of a run. `run` then applies the operators one after the other, on the tape of
-autograd if gradients are wanted; `backward` reads that tape. Outputs are always written into the same arrays. Book: chapter 2.
+It is made by `bind` (bind.py), which has worked out the specs of all entries, so that nothing can fail to fit in the middle of a run.
+`run` applies the operators one after the other, on the tape of autograd if gradients are wanted; `backward` reads that tape. Outputs
+are always written into the same arrays. Book: chapter 2.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import autograd
-from ..autograd import GRAD_REQS, Leaf
-from ..base import ArgumentError, MXNetError, ShapeError, as_dtype
-from ..device import Context, current_context
+from ..autograd import Leaf
+from ..base import ArgumentError, MXNetError, ShapeError
+from ..device import Context
 from ..nd.creation import zeros
 from ..nd.entry import invoke
 from ..nd.ndarray import NDArray
@@ -36,7 +36,9 @@ Monitor = Callable[[str, NDArray], Any]
 class Plan:
     """A graph made ready to run: its nodes in order, the operators with open lengths settled, devices, and when values may go."""
 
-    def __init__(self, heads: Sequence[Entry], specs: Mapping[Entry, Spec], context: Context, groups: Mapping[str, Context] | None) -> None:
+    def __init__(
+        self, heads: Sequence[Entry], specs: Mapping[Entry, Spec], context: Context, groups: Mapping[str, Context] | None
+    ) -> None:
         self.heads = list(heads)
         self.order = topological_order(heads)
         shapes: infer.Facts = {entry: spec.shape for entry, spec in specs.items()}
@@ -70,7 +72,9 @@ def placements(order: Sequence[Node], context: Context, groups: Mapping[str, Con
     return found
 
 
-def run(plan: Plan, arguments: Mapping[Node, NDArray], monitor: Monitor | None = None, monitor_all: bool = False) -> list[NDArray]:
+def run(
+    plan: Plan, arguments: Mapping[Node, NDArray], monitor: Monitor | None = None, monitor_all: bool = False
+) -> list[NDArray]:
     """The heads' values from those of the variables. Operators run under the caller's autograd mode, one after the other."""
     values: dict[Entry, NDArray] = {(node, 0): array for node, array in arguments.items()}
     for node in plan.order:
@@ -145,12 +149,12 @@ class Executor:
         self._heads: list[NDArray] = []  # the outputs of the last forward, on the tape
         self._leaves: list[Leaf] = []
         self.arg_arrays = args
-        self.grad_arrays = [None if req == "null" else grad for grad, req in zip(grads, reqs)]
+        self.grad_arrays = grads
         self.aux_arrays = aux
-        wanted = {node for node, grad in zip(self._arguments, self.grad_arrays) if grad is not None}
+        wanted = {node for node, grad, req in zip(self._arguments, grads, reqs) if grad is not None and req != "null"}
         require_differentiable(self._plan.order, symbol.entries, wanted)
         if outputs is None:
-            outputs = [_zeros(specs[entry], self._plan.contexts[entry[0]]) for entry in symbol.entries]
+            outputs = [zeros_of(specs[entry], self._plan.contexts[entry[0]]) for entry in symbol.entries]
         self.outputs = outputs
 
     # ---- by name
@@ -158,22 +162,22 @@ class Executor:
     @property
     def arg_dict(self) -> dict[str, NDArray]:
         """Arguments by name. **Raises** ValueError if two have one name."""
-        return _by_name([node.name for node in self._arguments], self.arg_arrays)
+        return by_name([node.name for node in self._arguments], self.arg_arrays)
 
     @property
     def grad_dict(self) -> dict[str, NDArray | None]:
         """Gradients by the name of their argument; None where none is wanted."""
-        return _by_name([node.name for node in self._arguments], self.grad_arrays)
+        return by_name([node.name for node in self._arguments], self.grad_arrays)
 
     @property
     def aux_dict(self) -> dict[str, NDArray]:
         """Auxiliary states by name."""
-        return _by_name([node.name for node in self._states], self.aux_arrays)
+        return by_name([node.name for node in self._states], self.aux_arrays)
 
     @property
     def output_dict(self) -> dict[str, NDArray]:
         """Outputs by name."""
-        return _by_name(self._symbol.list_outputs(), self.outputs)
+        return by_name(self._symbol.list_outputs(), self.outputs)
 
     # ---- forward and backward
 
@@ -184,16 +188,15 @@ class Executor:
         whose values are copied into the arguments first. **Raises** TypeError for an unknown name, ValueError for another shape.
         """
         self._feed(kwargs)
-        tracked = any(grad is not None for grad in self.grad_arrays)
         arguments: dict[Node, NDArray] = dict(zip(self._states, self.aux_arrays))
         self._leaves = []
         for node, array, grad, req in zip(self._arguments, self.arg_arrays, self.grad_arrays, self._grad_req):
             arguments[node] = array.detach()  # a view of the same memory with a place on the tape of its own
-            if grad is not None:
+            if grad is not None and req != "null":
                 leaf = Leaf(grad, req)
                 arguments[node].node = leaf
                 self._leaves.append(leaf)
-        with (autograd.record if tracked else autograd.pause)(train_mode=is_train):
+        with (autograd.record if self._leaves else autograd.pause)(train_mode=is_train):
             self._heads = run(self._plan, arguments, self._monitor, self._monitor_all)
         with autograd.pause(train_mode=is_train):
             for output, head in zip(self.outputs, self._heads):
@@ -211,7 +214,9 @@ class Executor:
             if name not in targets:
                 raise ArgumentError(f"forward: no argument is called {name!r}; the symbol has {', '.join(targets)}")
             if targets[name].shape != value.shape:
-                raise ShapeError(f"forward: argument {name} has shape {targets[name].shape}, got {value.shape}; reshape() makes another executor")
+                raise ShapeError(
+                    f"forward: argument {name} has shape {targets[name].shape}, got {value.shape}; reshape() makes another executor"
+                )
             with autograd.pause():
                 targets[name][:] = value
 
@@ -230,11 +235,13 @@ class Executor:
                 continue
             if start is None and not (node.op is not None and node.op.is_loss):
                 raise MXNetError(
-                    f"backward: output {node.name} is no loss, so its gradient is needed: backward(out_grads). To minimise its values, make "
-                    "it one with make_loss"
+                    f"backward: output {node.name} is no loss, so its gradient is needed: backward(out_grads). To minimise its "
+                    "values, make it one with make_loss"
                 )
             if start is not None and start.shape != head.shape:
-                raise ShapeError(f"backward: output {node.name} has shape {head.shape}, its gradient {start.shape}; they must be equal")
+                raise ShapeError(
+                    f"backward: output {node.name} has shape {head.shape}, its gradient {start.shape}; they must be equal"
+                )
             heads.append(head)
             starts.append(start)
         for leaf in self._leaves:
@@ -265,12 +272,17 @@ class Executor:
         self, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray] | None = None, allow_extra_params: bool = False
     ) -> None:
         """Copy values by name into arguments and auxiliary states. **Raises** ValueError for unknown names unless they are allowed."""
-        for given, targets, what in ((arg_params, self.arg_dict, "argument"), (aux_params or {}, self.aux_dict, "auxiliary state")):
+        for given, targets, what in (
+            (arg_params, self.arg_dict, "argument"),
+            (aux_params or {}, self.aux_dict, "auxiliary state"),
+        ):
             for name, array in given.items():
                 if name in targets:
                     array.astype(targets[name].dtype).copyto(targets[name])
                 elif not allow_extra_params:
-                    raise ArgumentError(f"copy_params_from: no {what} is called {name!r}; the symbol has {', '.join(targets) or 'none'}")
+                    raise ArgumentError(
+                        f"copy_params_from: no {what} is called {name!r}; the symbol has {', '.join(targets) or 'none'}"
+                    )
 
     def set_monitor_callback(self, callback: Monitor, monitor_all: bool = False) -> None:
         """Have `callback(name, array)` called for each output of each node during `forward`; with `monitor_all` for inputs, too."""
@@ -289,13 +301,17 @@ class Executor:
             shape = specs[node, 0].shape
             if shape != array.shape and node.name not in kwargs and not partial_shaping:
                 raise ShapeError(
-                    f"reshape: argument {node.name}, which is not given, would change from {array.shape} to {shape}; partial_shaping=True allows that"
+                    f"reshape: argument {node.name}, which is not given, would change from {array.shape} to {shape}; "
+                    "partial_shaping=True allows that"
                 )
-            args.append(_resized(node.name, array, shape, allow_up_sizing))
-            grads.append(None if grad is None else _resized(node.name, grad, shape, allow_up_sizing))
-        aux = [_resized(node.name, array, specs[node, 0].shape, allow_up_sizing) for node, array in zip(self._states, self.aux_arrays)]
+            args.append(resized(node.name, array, shape, allow_up_sizing))
+            grads.append(None if grad is None else resized(node.name, grad, shape, allow_up_sizing))
+        aux = [
+            resized(node.name, array, specs[node, 0].shape, allow_up_sizing) for node, array in zip(self._states, self.aux_arrays)
+        ]
         outputs = [
-            _resized(node.name, array, specs[node, index].shape, True) for (node, index), array in zip(self._symbol.entries, self.outputs)
+            resized(node.name, array, specs[node, index].shape, True)
+            for (node, index), array in zip(self._symbol.entries, self.outputs)
         ]
         other = Executor(self._symbol, self._ctx, specs, args, grads, self._grad_req, aux, self._group2ctx, outputs)
         other._monitor, other._monitor_all = self._monitor, self._monitor_all
@@ -320,17 +336,17 @@ class Executor:
         return f"{serialize.describe(self._symbol.entries)}Total {computed >> 20} MB allocated\n"
 
 
-def _by_name(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+def by_name(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
     if len(set(names)) != len(names):
         raise ArgumentError(f"several have one name, so they cannot be listed by name: {', '.join(names)}")
     return dict(zip(names, values))
 
 
-def _zeros(spec: Spec, context: Context) -> NDArray:
+def zeros_of(spec: Spec, context: Context) -> NDArray:
     return zeros(spec.shape, context, spec.dtype)
 
 
-def _resized(name: str, array: NDArray, shape: Shape, may_grow: bool) -> NDArray:
+def resized(name: str, array: NDArray, shape: Shape, may_grow: bool) -> NDArray:
     """An array of `shape` in the memory of `array` if that is large enough, else in new memory."""
     if shape == array.shape:
         return array
@@ -338,8 +354,10 @@ def _resized(name: str, array: NDArray, shape: Shape, may_grow: bool) -> NDArray
     if wanted.size <= array.size:
         return array.reshape(-1)[: wanted.size].reshape(shape)
     if not may_grow:
-        raise ShapeError(f"reshape: {name} would grow from {array.shape} to {shape}; allow_up_sizing=True allows that, with new memory")
-    return _zeros(wanted, array.context)
+        raise ShapeError(
+            f"reshape: {name} would grow from {array.shape} to {shape}; allow_up_sizing=True allows that, with new memory"
+        )
+    return zeros_of(wanted, array.context)
 
 
 def _ignores_head_gradient(node: Node, head: NDArray) -> bool:
@@ -353,141 +371,3 @@ def _ignores_head_gradient(node: Node, head: NDArray) -> bool:
         return False
     with autograd.pause():
         return all(gradient is None for gradient in source.vjp([head.ones_like()]))
-
-
-# ---- making executors
-
-
-def bind(
-    symbol: Symbol, ctx: Context, args: Any, args_grad: Any, grad_req: Any, aux_states: Any, group2ctx: Mapping[str, Context] | None
-) -> Executor:
-    """See `Symbol.bind`."""
-    require_context(ctx)
-    arguments, states = inputs_of(symbol.entries)
-    arrays = _arrays("args", args, arguments, complete=True)
-    aux = _arrays("aux_states", [] if aux_states is None else aux_states, states, complete=True)
-    grads = _arrays("args_grad", {} if args_grad is None else args_grad, arguments, complete=False)
-    reqs = [req if grad is not None else "null" for req, grad in zip(_requests(grad_req, arguments), grads)]
-    order = topological_order(symbol.entries)
-    specs = {node: array.spec for node, array in zip([*arguments, *states], [*arrays, *aux])}
-    known = {(node, 0): spec.shape for node, spec in specs.items()}
-    facts = infer.spread_shapes(order, known, {}) if any(not node.inputs and node.op is not None for node in order) else None
-    return Executor(symbol, ctx, infer.forward_specs(order, specs, facts), arrays, grads, reqs, aux, group2ctx)
-
-
-def require_context(ctx: Any) -> None:
-    if not isinstance(ctx, Context):
-        raise ArgumentError(f"bind: ctx must be a Context such as mx.cpu(), got {type(ctx).__name__}")
-
-
-def _arrays(what: str, values: Any, nodes: Sequence[Node], complete: bool) -> list[Any]:
-    """The array of each variable, from a list or a dict; None for a missing one, unless all are wanted."""
-    if isinstance(values, dict):
-        missing = [node.name for node in nodes if node.name not in values]
-        if missing and complete:
-            raise ArgumentError(f"bind: {what} lacks {', '.join(missing)}")
-        listed = [values.get(node.name) for node in nodes]
-    elif isinstance(values, list):
-        if len(values) != len(nodes):
-            raise ArgumentError(f"bind: {what} has {len(values)} arrays, the symbol needs {len(nodes)}: {', '.join(node.name for node in nodes)}")
-        listed = values
-    else:
-        raise ArgumentError(f"bind: {what} must be a list or a dict of NDArrays, got {type(values).__name__}")
-    for node, value in zip(nodes, listed):
-        if not isinstance(value, NDArray) and not (value is None and not complete):
-            raise ArgumentError(f"bind: {what} must hold NDArrays, got {type(value).__name__} for {node.name}")
-    return listed
-
-
-def _requests(grad_req: Any, nodes: Sequence[Node]) -> list[str]:
-    """What is to be done with each argument's gradient: "write", "add" or "null"."""
-    if isinstance(grad_req, str):
-        listed = [grad_req] * len(nodes)
-    elif isinstance(grad_req, dict):
-        listed = [grad_req.get(node.name, "null") for node in nodes]
-    elif isinstance(grad_req, (list, tuple)):
-        listed = list(grad_req)
-    else:
-        raise ArgumentError(f"grad_req must be a string, a list or a dict, got {type(grad_req).__name__}")
-    if len(listed) != len(nodes):
-        raise ArgumentError(f"grad_req has {len(listed)} entries, the symbol {len(nodes)} arguments: {', '.join(node.name for node in nodes)}")
-    for each in listed:
-        if each not in GRAD_REQS:
-            raise ArgumentError(f"grad_req is {each!r}, must be one of {', '.join(GRAD_REQS)}")
-    return listed
-
-
-def simple_bind(
-    symbol: Symbol, ctx: Context, grad_req: Any, type_dict: Mapping[str, Any] | None, stype_dict: Mapping[str, str] | None,
-    group2ctx: Mapping[str, Context] | None, shared_arg_names: list[str] | None, shared_exec: Executor | None,
-    shared_buffer: dict[str, NDArray] | None, shapes: Mapping[str, Any],
-) -> Executor:  # fmt: skip
-    """See `Symbol.simple_bind`."""
-    try:
-        require_context(ctx)
-        if any(stype != "default" for stype in (stype_dict or {}).values()):
-            raise ArgumentError("storage types other than 'default' (dense) do not exist here")
-        arguments, states = inputs_of(symbol.entries)
-        if isinstance(grad_req, (list, dict)) and not grad_req:
-            raise ArgumentError("grad_req is empty")
-        reqs = _requests(grad_req, arguments)
-        nodes = [*arguments, *states]
-        known = {node: infer.known_shape(node.name, shapes[node.name]) for node in nodes if isinstance(shapes.get(node.name), tuple)}
-        dtypes = {node: as_dtype(type_dict[node.name]) for node in nodes if type_dict is not None and node.name in type_dict}
-        specs = infer.complete(symbol.entries, {node: shape for node, shape in known.items() if shape}, dtypes)
-        sources = _Sources(shared_arg_names, shared_exec, shared_buffer)
-        contexts = placements(topological_order(symbol.entries), ctx, group2ctx or {})
-        args = [sources.argument(node, specs[node, 0], contexts[node]) for node in arguments]
-        grads = [
-            None if req == "null" else sources.gradient(node, specs[node, 0], contexts[node]) for node, req in zip(arguments, reqs)
-        ]
-        aux = [sources.state(node, specs[node, 0], contexts[node]) for node in states]
-        return Executor(symbol, ctx, specs, args, grads, reqs, aux, group2ctx)
-    except MXNetError as error:
-        listed = "".join(f"{name}: {shape}\n" for name, shape in shapes.items())
-        raise MXNetError(f"simple_bind error. Arguments:\n{listed}{error}") from error
-
-
-class _Sources:
-    """Where simple_bind takes arrays from: another executor, a buffer by name, or fresh zeros."""
-
-    def __init__(self, names: list[str] | None, executor: Executor | None, buffer: dict[str, NDArray] | None) -> None:
-        if names is not None and not isinstance(names, list):
-            raise ArgumentError(f"shared_arg_names must be a list, got {type(names).__name__}")
-        if buffer is not None and not isinstance(buffer, dict):
-            raise ArgumentError(f"shared_buffer must be a dict, got {type(buffer).__name__}")
-        self.names = set(names or ())
-        self.buffer = buffer
-        self.args: Mapping[str, Any] = executor.arg_dict if executor is not None else {}
-        self.grads: Mapping[str, Any] = executor.grad_dict if executor is not None else {}
-        self.states: Mapping[str, Any] = executor.aux_dict if executor is not None else {}
-
-    def argument(self, node: Node, spec: Spec, context: Context) -> NDArray:
-        shared = self.args.get(node.name) if node.name in self.names else None
-        return self._fitting(node.name, spec, context, shared)
-
-    def gradient(self, node: Node, spec: Spec, context: Context) -> NDArray:
-        shared = self.grads.get(node.name) if node.name in self.names else None
-        return self._fitting(f"grad of {node.name}", spec, context, shared)
-
-    def state(self, node: Node, spec: Spec, context: Context) -> NDArray:
-        shared = self.states.get(node.name)
-        return shared if shared is not None and shared.spec == spec else _zeros(spec, context)  # type: ignore[no-any-return]  # arrays
-
-    def _fitting(self, name: str, spec: Spec, context: Context, shared: NDArray | None) -> NDArray:
-        if shared is not None:
-            if shared.spec != spec:
-                raise ShapeError(f"{name} is shared with another executor, where it is {shared.spec}; here it is {spec}")
-            return shared
-        if self.buffer is None:
-            return _zeros(spec, context)
-        kept = self.buffer.get(name)
-        if kept is None or kept.spec.dtype != spec.dtype or kept.size < spec.size:
-            kept = self.buffer[name] = _zeros(spec, context)
-        return _resized(name, kept, spec.shape, False)
-
-
-def evaluate(symbol: Symbol, ctx: Context | None, values: Mapping[str, NDArray]) -> list[NDArray]:
-    """See `Symbol.eval`."""
-    states = inputs_of(symbol.entries)[1]
-    return bind(symbol, ctx or current_context(), dict(values), None, "null", {node.name: values.get(node.name) for node in states}, None).forward()

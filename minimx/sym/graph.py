@@ -90,7 +90,8 @@ def apply_node(
     for key in own:
         if not is_node_key(key):
             raise ArgumentError(
-                f"{op.name}: unknown attribute {key!r}; an attribute of a node is called __{key.strip('_')}__, one of the operator is passed to its function"
+                f"{op.name}: unknown attribute {key!r}; an attribute of a node is called __{key.strip('_')}__, one of the "
+                "operator is passed to its function"
             )
     named = NameManager.current.get(name, hint or hint_of(op))
     attrs = written_attrs(op, len(operands)) if given is None else dict(given)

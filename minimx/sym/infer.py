@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base import DTYPE_OF_CODE, FLOAT32, ArgumentError, DTypeError, MXNetError, ShapeError, as_dtype
 from ..op import Op, Shape, Spec
-from . import trial
+from . import dtype_trial, trial
 from .conventions import in_node
 from .graph import Entry, Node, inputs_of, topological_order
 
@@ -29,9 +29,12 @@ V = TypeVar("V")
 
 
 def _spread(
-    order: Sequence[Node], facts: Facts, deduce: Callable[[Node, Op, Any, Any, trial.Present], tuple[Any, Any]], merge: Callable[[Any, Any], Any],
+    order: Sequence[Node],
+    facts: Facts,
+    deduce: Callable[[Node, Op, Any, Any, trial.Present], tuple[Any, Any]],
+    merge: Callable[[Any, Any], Any],
     is_known: Callable[[Any], bool],
-) -> None:  # fmt: skip
+) -> None:
     """Complete `facts` in place: visit the nodes forth and back until a visit of all of them adds nothing."""
     waiting = [node for node in order if node.op is not None]
     forth = True
@@ -72,7 +75,9 @@ def spread_shapes(order: Sequence[Node], known: Facts, dtypes: Facts) -> Facts:
     """Shapes of all entries, as far as they follow from those `known`."""
     facts = dict(known)
 
-    def deduce(node: Node, op: Op, inputs: trial.Shapes, outputs: trial.Shapes, present: trial.Present) -> tuple[trial.Shapes, trial.Shapes]:
+    def deduce(
+        node: Node, op: Op, inputs: trial.Shapes, outputs: trial.Shapes, present: trial.Present
+    ) -> tuple[trial.Shapes, trial.Shapes]:
         kinds = tuple(None if entry is None else dtypes.get(entry) for entry in node.inputs)
         return trial.shapes(op, inputs, outputs, present, kinds)
 
@@ -84,9 +89,11 @@ def spread_dtypes(order: Sequence[Node], known: Facts, shapes: Facts) -> Facts:
     """Dtypes of all entries, as far as they follow from those `known`."""
     facts = dict(known)
 
-    def deduce(node: Node, op: Op, inputs: trial.DTypes, outputs: trial.DTypes, present: trial.Present) -> tuple[trial.DTypes, trial.DTypes]:
+    def deduce(
+        node: Node, op: Op, inputs: trial.DTypes, outputs: trial.DTypes, present: trial.Present
+    ) -> tuple[trial.DTypes, trial.DTypes]:
         lengths = tuple(None if entry is None else shapes.get(entry) for entry in node.inputs)
-        return trial.dtypes(op, inputs, outputs, present, lengths)
+        return dtype_trial.dtypes(op, inputs, outputs, present, lengths)
 
     _spread(order, facts, deduce, merged_dtype, lambda dtype: dtype is not None)
     return facts
@@ -150,7 +157,9 @@ def assigned(
 # ---- the questions that a Symbol asks
 
 
-def infer_shape(heads: Sequence[Entry], partial: bool, positional: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+def infer_shape(
+    heads: Sequence[Entry], partial: bool, positional: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[Any, Any, Any]:
     """Shapes of arguments, outputs and auxiliary states, as three lists. See `Symbol.infer_shape`."""
     order = topological_order(heads)
     arguments, states = inputs_of(heads)
@@ -166,7 +175,9 @@ def infer_shape(heads: Sequence[Entry], partial: bool, positional: Sequence[Any]
     return lists[0], lists[1], lists[2]
 
 
-def infer_type(heads: Sequence[Entry], partial: bool, positional: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+def infer_type(
+    heads: Sequence[Entry], partial: bool, positional: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[Any, Any, Any]:
     """Dtypes of arguments, outputs and auxiliary states, as three lists of NumPy's classes. See `Symbol.infer_type`."""
     order = topological_order(heads)
     arguments, states = inputs_of(heads)
@@ -213,7 +224,9 @@ def complete(heads: Sequence[Entry], shapes: Mapping[Node, Shape], dtypes: Mappi
     missing = [node for node in found if not trial.is_whole(shape_facts.get((node, 0)))]
     if missing:
         listed = ", ".join(f"{node.name}: {shape_facts.get((node, 0))}" for node in missing)
-        raise ShapeError(f"cannot decide the shapes of {listed} (0 stands for an unknown length); give the shapes of more arguments")
+        raise ShapeError(
+            f"cannot decide the shapes of {listed} (0 stands for an unknown length); give the shapes of more arguments"
+        )
     return forward_specs(order, {node: Spec.of(shape_facts[node, 0], dtype_facts[node, 0]) for node in found}, shape_facts)
 
 
@@ -237,6 +250,12 @@ def settled(node: Node, shapes: Facts | None) -> Op:
     op = node.op
     assert op is not None
     shape = getattr(op, "shape", None)
-    if node.inputs or shapes is None or not isinstance(shape, tuple) or 0 not in shape or not trial.is_whole(shapes.get((node, 0))):
+    if (
+        node.inputs
+        or shapes is None
+        or not isinstance(shape, tuple)
+        or 0 not in shape
+        or not trial.is_whole(shapes.get((node, 0)))
+    ):
         return op
-    return dataclasses.replace(op, shape=shapes[node, 0])  # type: ignore[call-arg]  # its dataclass has the field
+    return dataclasses.replace(op, shape=shapes[node, 0])

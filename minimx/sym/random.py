@@ -49,9 +49,11 @@ def _draw(
     if symbols and of_symbols is not None:
         if len(symbols) < len(parameters):
             other = next(name for name in parameters if name not in symbols)
-            raise ArgumentError(f"{of_numbers.name}: {symbols[0]} is a Symbol, {other} is not; wants both as Symbols or as numbers")
+            raise ArgumentError(
+                f"{of_numbers.name}: {symbols[0]} is a Symbol, {other} is not; wants both as Symbols or as numbers"
+            )
         known = {key: value for key, value in how.items() if key in ("name", "attr") or is_node_key(key)}
-        return of_symbols(*parameters.values(), shape=shape, dtype=dtype, **known)  # type: ignore[no-any-return]  # Symbols in, one out
+        return of_symbols(*parameters.values(), shape=shape, dtype=dtype, **known)
     numbers = {name: as_number(value, f"{of_numbers.name}: {name}") for name, value in parameters.items()}
     lengths = as_open_shape(of_numbers.name, 1 if shape is None else shape)
     kind = None if dtype is None else as_dtype(dtype)
@@ -61,12 +63,16 @@ def _draw(
     return created(of_numbers(lengths, kind, **numbers), given, how)
 
 
-def uniform(low: Parameter = 0.0, high: Parameter = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None, **how: Any) -> Symbol:
+def uniform(
+    low: Parameter = 0.0, high: Parameter = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None, **how: Any
+) -> Symbol:
     """Numbers from [low, high), each as likely as any other. **Source** MXNet `sym.random.uniform`."""
     return _draw(_ops.RandomUniform, _ops.sample_uniform, {"low": low, "high": high}, shape, dtype, how)
 
 
-def normal(loc: Parameter = 0.0, scale: Parameter = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None, **how: Any) -> Symbol:
+def normal(
+    loc: Parameter = 0.0, scale: Parameter = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None, **how: Any
+) -> Symbol:
     """Normal (Gaussian) numbers with mean `loc` and standard deviation `scale`. **Source** MXNet `sym.random.normal`."""
     return _draw(_ops.RandomNormal, _ops.sample_normal, {"loc": loc, "scale": scale}, shape, dtype, how)
 
@@ -93,12 +99,16 @@ def random_exponential(lam: Parameter = 1.0, shape: ShapeLike | None = None, dty
     return _draw(_ops.RandomExponential, _ops.sample_exponential, {"lam": lam}, shape, dtype, how)
 
 
-def gamma(alpha: Parameter = 1.0, beta: Parameter = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None, **how: Any) -> Symbol:
+def gamma(
+    alpha: Parameter = 1.0, beta: Parameter = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None, **how: Any
+) -> Symbol:
     """Numbers from the gamma distribution of shape `alpha` and scale `beta`. **Source** MXNet `sym.random.gamma`."""
     return _draw(_ops.RandomGamma, _ops.sample_gamma, {"alpha": alpha, "beta": beta}, shape, dtype, how)
 
 
-def negative_binomial(k: Any = 1, p: Parameter = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None, **how: Any) -> Symbol:
+def negative_binomial(
+    k: Any = 1, p: Parameter = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None, **how: Any
+) -> Symbol:
     """How many trials fail before the `k`-th that succeeds, each with probability `p`. **Source** MXNet `sym.random.negative_binomial`."""
     if not isinstance(k, Symbol):
         k = whole("negative_binomial: k", k)
@@ -113,12 +123,14 @@ def generalized_negative_binomial(
     return _draw(cls, sample, {"mu": mu, "alpha": alpha}, shape, dtype, how)
 
 
-def multinomial(data: Symbol, shape: ShapeLike | None = None, get_prob: bool = False, dtype: DTypeLike = "int32", **how: Any) -> Symbol:
+def multinomial(
+    data: Symbol, shape: ShapeLike | None = None, get_prob: bool = False, dtype: DTypeLike = "int32", **how: Any
+) -> Symbol:
     """Numbers of classes, drawn with the probabilities `data` along the last axis; with `get_prob` their logarithms as a second output.
 
     **Source** MXNet `sym.random.multinomial`.
     """
-    return sample_multinomial(data, shape, get_prob, dtype, **how)  # type: ignore[no-any-return]  # Symbol in, Symbol out
+    return sample_multinomial(data, shape, get_prob, dtype, **how)
 
 
 def randint(low: int, high: int, shape: ShapeLike | None = None, dtype: DTypeLike = None, **how: Any) -> Symbol:

@@ -73,7 +73,9 @@ def _without_casts(heads: Sequence[Entry]) -> list[Entry]:
                 assert entry is not None
                 instead[node, index] = seen_through(entry)
         elif any(entry in instead for entry in node.inputs if entry is not None):
-            fresh = Node(node.op, node.name, node.attrs, [None if entry is None else seen_through(entry) for entry in node.inputs])
+            fresh = Node(
+                node.op, node.name, node.attrs, [None if entry is None else seen_through(entry) for entry in node.inputs]
+            )
             instead.update(((node, index), (fresh, index)) for index in range(stored_outputs(node.op)))
     return [seen_through(entry) for entry in heads]
 
@@ -155,9 +157,9 @@ def _node(record: dict[str, Any], nodes: list[Node], version: int) -> Node:
     # Before 1.0 attributes were called "attr", and before 0.9 the operator's own "param".
     attrs = {**record.get("param", {}), **record.get("attr", {}), **record.get("attrs", {})}
     entries = [(nodes[int(entry[0])], int(entry[1])) for entry in record["inputs"]]
+    if version < 905 and op_name in ("argmax", "argmin") and attrs.get("axis") == "-1":
+        del attrs["axis"]  # the default of then, which meant all axes
     own = {key: text for key, text in attrs.items() if not any(plain in key for plain in NODE_KEYS) or key.startswith("__")}
-    if version < 905 and op_name in ("argmax", "argmin") and own.get("axis") == "-1":
-        del own["axis"]  # the default of then, which meant all axes
     if op_name == "null":
         node = Node(None, name, own)
     else:
@@ -221,7 +223,10 @@ def describe(heads: Sequence[Entry]) -> str:
             continue
         lines += ["--------------------", f"Op:{node.op.name}, Name={node.name}", "Inputs:"]
         present = [entry for entry in node.inputs if entry is not None]
-        lines += [f"\targ[{position}]={source.name}({index}){' version=0' if source.op is None else ''}" for position, (source, index) in enumerate(present)]
+        lines += [
+            f"\targ[{position}]={source.name}({index}){' version=0' if source.op is None else ''}"
+            for position, (source, index) in enumerate(present)
+        ]
         if node.attrs:
             lines += ["Attrs:"] + [f"\t{key}={text}" for key, text in sorted(node.attrs.items())]
     return "\n".join(lines) + "\n"

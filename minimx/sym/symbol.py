@@ -14,7 +14,8 @@ from ..base import ArgumentError, NotImplementedForSymbol, OutOfRangeError, as_d
 from ..op import NODE_KEYS, Op, Tensor, is_node_key, open_calls
 from ..ops import casting as _casting_ops, shape as _shape_ops
 from ..ops.fluent import Fluent
-from . import executor, infer, serialize
+from . import infer, serialize
+from .bind import bind, evaluate, simple_bind
 from .conventions import listed, stored_key
 from .graph import Entry, Node, apply_node, copied, inputs_of, topological_order
 
@@ -163,7 +164,9 @@ class Symbol(Fluent):
         name = kwargs.pop("name", None)
         if args:
             mixed = " beside named ones" if kwargs else ""
-            raise ArgumentError(f"composition: inputs are given by name, {', '.join(self.list_inputs())}; got positional ones{mixed}")
+            raise ArgumentError(
+                f"composition: inputs are given by name, {', '.join(self.list_inputs())}; got positional ones{mixed}"
+            )
         values: dict[Node, Entry] = {}
         found = [node for node in topological_order(self.entries) if node.op is None]
         for key, value in kwargs.items():
@@ -251,12 +254,18 @@ class Symbol(Fluent):
         """The graph in words, node by node."""
         return serialize.describe(self.entries)
 
-    # ---- execution (executor.py)
+    # ---- execution (bind.py, executor.py)
 
     def bind(
-        self, ctx: Context, args: Any, args_grad: Any = None, grad_req: Any = "write", aux_states: Any = None,
-        group2ctx: Mapping[str, Context] | None = None, shared_exec: Executor | None = None,
-    ) -> Executor:  # fmt: skip
+        self,
+        ctx: Context,
+        args: Any,
+        args_grad: Any = None,
+        grad_req: Any = "write",
+        aux_states: Any = None,
+        group2ctx: Mapping[str, Context] | None = None,
+        shared_exec: Executor | None = None,
+    ) -> Executor:
         """An executor of this graph on the arrays `args`: a list in the order of `list_arguments()`, or a dict by name.
 
         **Args** `args_grad`: arrays that receive gradients, a list or a dict, which may leave some out; None for no gradients. `grad_req`:
@@ -265,27 +274,34 @@ class Symbol(Fluent):
         **Raises** ValueError for a missing array or a wrong number of them, TypeError for something else than arrays, MXNetError for
         shapes or dtypes that do not fit. **Source** MXNet `Symbol.bind`.
         """
-        return executor.bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx)
+        return bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx)
 
     def simple_bind(
-        self, ctx: Context, grad_req: Any = "write", type_dict: Mapping[str, Any] | None = None, stype_dict: Mapping[str, str] | None = None,
-        group2ctx: Mapping[str, Context] | None = None, shared_arg_names: list[str] | None = None, shared_exec: Executor | None = None,
-        shared_buffer: dict[str, NDArray] | None = None, **kwargs: Any,
-    ) -> Executor:  # fmt: skip
-        """An executor with arrays of its own, filled with zeros, whose shapes follow from those in `kwargs`: `simple_bind(ctx, data=(2, 3))`.
+        self,
+        ctx: Context,
+        grad_req: Any = "write",
+        type_dict: Mapping[str, Any] | None = None,
+        stype_dict: Mapping[str, str] | None = None,
+        group2ctx: Mapping[str, Context] | None = None,
+        shared_arg_names: list[str] | None = None,
+        shared_exec: Executor | None = None,
+        shared_buffer: dict[str, NDArray] | None = None,
+        **kwargs: Any,
+    ) -> Executor:
+        """An executor with arrays of its own, filled with zeros. Their shapes follow from those given: `simple_bind(ctx, data=(2, 3))`.
 
         **Args** `grad_req` as in `bind`; a dict means "null" for those left out. `type_dict`: dtypes by name; float32 where nothing else
         follows. `shared_buffer`: arrays by name that are used where they are large enough, and that receives new ones. `shared_exec`:
         its arrays are used where name, shape and dtype are equal, those of `shared_arg_names` among the arguments.
         **Raises** RuntimeError "simple_bind error. ..." for anything that does not fit. **Source** MXNet `Symbol.simple_bind`.
         """
-        return executor.simple_bind(
+        return simple_bind(
             self, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec, shared_buffer, kwargs
         )
 
     def eval(self, ctx: Context | None = None, **kwargs: NDArray) -> list[NDArray]:
         """The outputs for the given arrays, as a list. **Source** MXNet `Symbol.eval`."""
-        return executor.evaluate(self, ctx, kwargs)
+        return evaluate(self, ctx, kwargs)
 
     # ---- methods that an array has in another form
 

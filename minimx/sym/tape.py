@@ -25,9 +25,7 @@ def get_symbol(x: Any) -> Symbol:
         if isinstance(source, Leaf):
             made[source] = Node(None, f"var{sum(isinstance(each, Leaf) for each in made)}", {})
         elif isinstance(source, OpNode):
-            entries = [
-                _entry(parent, value, made, constants) for parent, value in zip(source.parents, source.inputs)
-            ]
+            entries = [_entry(parent, value, made, constants) for parent, value in zip(source.parents, source.inputs)]
             number = sum(isinstance(each, OpNode) for each in made)
             made[source] = Node(source.op, f"node_{number}", written_attrs(source.op, len(entries)), entries)
         else:
@@ -35,7 +33,9 @@ def get_symbol(x: Any) -> Symbol:
     return Symbol([(made[x.node], x.index)])
 
 
-def _entry(parent: tuple[TapeNode, int] | None, value: Any, made: dict[TapeNode, Node], constants: dict[Any, Node]) -> Entry | None:
+def _entry(
+    parent: tuple[TapeNode, int] | None, value: Any, made: dict[TapeNode, Node], constants: dict[Any, Node]
+) -> Entry | None:
     """Where an input comes from: a node of the tape; or a variable for an array without history, one for each array."""
     if parent is not None:
         return made[parent[0]], parent[1]

@@ -34,5 +34,5 @@ def idle_engine(gates: Gates) -> Iterator[None]:
         engine.waitall()
     engine.set_bulk_size(bulk)
     assert not scheduler.in_flight
-    assert (scheduler.bytes_in_flight, scheduler.busy, scheduler.waiting, scheduler.waits) == (0, 0, 0, {})
+    assert (scheduler.bytes_in_flight, scheduler.busy, scheduler.waiting, scheduler.waits) == (0, set(), 0, {})
     assert front.shortcuts.blocked == blocked

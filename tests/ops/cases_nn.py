@@ -244,7 +244,7 @@ LEAKY = [
             Bad(
                 lambda nd: nd.LeakyReLU(nd.ones((2,)), act_type="rrelu", lower_bound=2),
                 ArgumentError,
-                "lower_bound=2.0 is above upper_bound",
+                "lower_bound=2 is above upper_bound",
             ),
             Bad(lambda nd: nd.LeakyReLU(nd.ones((2,), dtype="int32")), DTypeError, "data is int32, wants a floating dtype"),
         ),

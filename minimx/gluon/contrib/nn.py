@@ -1,0 +1,5 @@
+"""`gluon.contrib.nn`: layers under the name that MXNet 1.x has for them; they are made in gluon/nn."""
+
+from ..nn import Concurrent, HybridConcurrent, Identity
+
+__all__ = ["Concurrent", "HybridConcurrent", "Identity"]

@@ -1,0 +1,100 @@
+"""Layers that bring values to mean 0 and variance 1, over parts of a single example, and then scale and shift them as they learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..block import HybridBlock
+from ..parameter import ParameterDict
+
+__all__ = ["GroupNorm", "InstanceNorm", "LayerNorm"]
+
+
+class _Norm(HybridBlock):
+    """What they share: a scale `gamma` and a shift `beta`, each of which can be left as it is."""
+
+    def __init__(
+        self, length: int, center: bool, scale: bool, beta_initializer: Any, gamma_initializer: Any, prefix: str | None,
+        params: ParameterDict | None,
+    ) -> None:  # fmt: skip
+        super().__init__(prefix=prefix, params=params)
+        self._kwargs: dict[str, Any] = {}  # the arguments, for repr
+        self.gamma = self.params.get(
+            "gamma", grad_req="write" if scale else "null", shape=(length,), init=gamma_initializer, allow_deferred_init=True
+        )
+        self.beta = self.params.get(
+            "beta", grad_req="write" if center else "null", shape=(length,), init=beta_initializer, allow_deferred_init=True
+        )
+
+    def _arguments(self) -> str:
+        return ", ".join(f"{key}={value!r}" for key, value in self._kwargs.items())
+
+    def __repr__(self) -> str:
+        shape = self.gamma.shape
+        return f"{type(self).__name__}({self._arguments()}, in_channels={shape[0] if shape else None})"
+
+
+class InstanceNorm(_Norm):
+    """Each channel of each example brought to mean 0 and variance 1: `(x - mean) / sqrt(variance + epsilon) gamma + beta`.
+
+    **Shapes** data and result (N, C, ...) with the channels at `axis`, gamma and beta (C,). **Args** `center`, `scale`: whether beta and
+    gamma are learned. `in_channels`: C; 0 to learn it from the first batch. **Source** MXNet `nn.InstanceNorm`; Ulyanov et al., 2016.
+    """
+
+    def __init__(
+        self, axis: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = False, beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones", in_channels: int = 0, prefix: str | None = None, params: ParameterDict | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(in_channels, center, scale, beta_initializer, gamma_initializer, prefix, params)
+        self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
+        self._axis = axis
+        self._epsilon = epsilon
+
+    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any) -> Any:
+        if self._axis == 1:
+            return F.InstanceNorm(x, gamma, beta, name="fwd", eps=self._epsilon)
+        result = F.InstanceNorm(x.swapaxes(1, self._axis), gamma, beta, name="fwd", eps=self._epsilon)
+        return result.swapaxes(1, self._axis)
+
+
+class LayerNorm(_Norm):
+    """The values along `axis` brought to mean 0 and variance 1: `(x - mean) / sqrt(variance + epsilon) gamma + beta`.
+
+    **Shapes** data and result (..., C, ...) with C at `axis`, gamma and beta (C,). **Args** as InstanceNorm. **Source** MXNet
+    `nn.LayerNorm`; Ba et al., 2016.
+    """
+
+    def __init__(
+        self, axis: int = -1, epsilon: float = 1e-5, center: bool = True, scale: bool = True, beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones", in_channels: int = 0, prefix: str | None = None, params: ParameterDict | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(in_channels, center, scale, beta_initializer, gamma_initializer, prefix, params)
+        self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
+        self._axis = axis
+        self._epsilon = epsilon
+
+    def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:
+        return F.LayerNorm(data, gamma=gamma, beta=beta, axis=self._axis, eps=self._epsilon)
+
+
+class GroupNorm(_Norm):
+    """The channels in `num_groups` groups, each group of each example brought to mean 0 and variance 1.
+
+    **Shapes** data and result (N, C, ...), gamma and beta (num_groups,), as in MXNet 1.x. **Args** as InstanceNorm. **Source** MXNet
+    `nn.GroupNorm`; Wu and He, 2018.
+    """
+
+    def __init__(
+        self, num_groups: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = True, beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones", prefix: str | None = None, params: ParameterDict | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(num_groups, center, scale, beta_initializer, gamma_initializer, prefix, params)
+        self._kwargs = {"eps": epsilon, "num_groups": num_groups, "center": center, "scale": scale}
+        self._num_groups = num_groups
+        self._epsilon = epsilon
+
+    def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:
+        return F.GroupNorm(data, gamma=gamma, beta=beta, num_groups=self._num_groups, eps=self._epsilon)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._arguments()})"

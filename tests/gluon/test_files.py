@@ -1,0 +1,229 @@
+"""Files of parameters under both naming schemes, their flags, and files of a whole network."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import minimx as mx
+from minimx import gluon, init
+from minimx.base import FileFormatError, MissingFileError
+from minimx.gluon import nn
+
+
+class Net(gluon.HybridBlock):
+    def __init__(self, units=3, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.features = nn.HybridSequential()
+            with self.features.name_scope():
+                self.features.add(nn.Dense(4, activation="tanh"), nn.Dropout(0.5), nn.Dense(units))
+            self.output = nn.Dense(2, use_bias=False)
+
+    def hybrid_forward(self, F, x):
+        return self.output(self.features(x))
+
+
+X = mx.nd.array(np.linspace(-1, 1, 10).reshape(2, 5))
+
+
+def trained(**kwargs):
+    net = Net(**kwargs)
+    net.initialize(init.Normal(1))
+    net(X)
+    return net
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "net.params")
+
+
+def same(one, two):
+    np.testing.assert_array_equal(one(X).asnumpy(), two(X).asnumpy())
+
+
+# ---- by places in the tree
+
+
+def test_places_do_not_depend_on_prefixes(path):
+    net = trained(prefix="one_")
+    net.save_parameters(path)
+    assert sorted(mx.nd.load(path)) == [
+        "features.0.bias", "features.0.weight", "features.2.bias", "features.2.weight", "output.weight",
+    ]  # fmt: skip
+    other = Net(prefix="two_")
+    other.load_parameters(path)
+    assert other.features[0].weight.shape == (4, 5)
+    same(net, other)
+    other.hybridize()
+    same(net, other)
+
+
+def test_a_single_layer(path):
+    dense = nn.Dense(3, prefix="one_")
+    dense.initialize()
+    dense(X)
+    dense.save_parameters(path)
+    assert sorted(mx.nd.load(path)) == ["bias", "weight"]
+    other = nn.Dense(3, prefix="two_")
+    other.load_parameters(path)
+    same(dense, other)
+
+
+def test_loading_gives_values_to_what_waited(path):
+    trained().save_parameters(path)
+    net = Net()
+    net.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+    net.load_parameters(path)
+    assert net.output.weight.list_ctx() == [mx.cpu(0), mx.cpu(1)]
+    assert net.features[0].weight.data(mx.cpu(1)).shape == (4, 5)
+    with pytest.raises(AssertionError, match="initialized on"):
+        net.load_parameters(path, ctx=mx.cpu(3))
+
+
+def test_on_which_devices(path):
+    trained().save_parameters(path)
+    net = Net()
+    net.load_parameters(path)
+    assert net.output.weight.list_ctx() == [mx.cpu(0)]
+    net = Net()
+    net.load_parameters(path, ctx=[mx.cpu(1), mx.cpu(2)])
+    assert net.output.weight.list_ctx() == [mx.cpu(1), mx.cpu(2)]
+
+
+def test_missing_extra_and_misfit(path):
+    net = trained()
+    net.save_parameters(path)
+    larger = Net()
+    larger.more = nn.Dense(1)
+    with pytest.raises(AssertionError, match=r"'more\.weight' is missing in file"):
+        larger.load_parameters(path)
+    larger.load_parameters(path, allow_missing=True)
+    same(net, larger)
+    smaller = gluon.HybridBlock()
+    smaller.output = nn.Dense(2, use_bias=False)
+    with pytest.raises(ValueError, match=r"'features\.0\.weight' loaded from file .* is not present"):
+        smaller.load_parameters(path)
+    smaller.load_parameters(path, ignore_extra=True)
+    with pytest.raises(AssertionError, match="shape incompatible expected \\(7, 0\\) vs saved \\(3, 4\\)"):
+        Net(units=7).load_parameters(path)
+    with pytest.raises(MissingFileError):
+        net.load_parameters(path + ".nosuch")
+
+
+def test_dtypes(path):
+    net = trained()
+    net.save_parameters(path)
+    net.cast("float16")
+    with pytest.raises(AssertionError, match="Set cast_dtype=True"):
+        net.load_parameters(path)
+    net.load_parameters(path, cast_dtype=True)
+    assert net.output.weight.data().dtype == np.float16
+    net.load_parameters(path, cast_dtype=True, dtype_source="saved")
+    assert net.output.weight.dtype == np.float32
+    assert net.output.weight.data().dtype == np.float32
+
+
+def test_shared_parameters(path):
+    net = nn.Sequential()
+    first = nn.Dense(5, in_units=5)
+    net.add(first, nn.Dense(5, params=first.params))
+    net.initialize()
+    net.save_parameters(path)
+    assert len(mx.nd.load(path)) == 4
+    net.save_parameters(path, deduplicate=True)
+    assert len(mx.nd.load(path)) == 2
+    other = nn.Sequential()
+    first = nn.Dense(5)
+    other.add(first, nn.Dense(5, params=first.params))
+    other.load_parameters(path)
+    same(net, other)
+
+
+def test_nothing_to_load(path):
+    nn.Sequential().save_parameters(path)
+    nn.Sequential().load_parameters(path)
+    with pytest.raises(AssertionError, match="missing"):
+        Net().load_parameters(path)
+
+
+# ---- by full names
+
+
+def test_full_names(path):
+    net = trained(prefix="one_")
+    net.collect_params().save(path)
+    assert "one_hybridsequential0_dense0_weight" in mx.nd.load(path)
+    other = Net(prefix="one_")
+    other.collect_params().load(path)
+    same(net, other)
+
+
+def test_full_names_without_the_prefix(path):
+    net = trained(prefix="one_")
+    with pytest.warns(DeprecationWarning, match="save_params is deprecated"):
+        net.save_params(path)
+    other = Net(prefix="two_")
+    with pytest.warns(DeprecationWarning, match="load_params is deprecated"):
+        other.load_params(path)
+    same(net, other)
+    other = Net(prefix="three_")
+    other.load_parameters(path)
+    same(net, other)
+    with pytest.raises(AssertionError, match="missing in file"):
+        trained(prefix="two_").output.load_parameters(path)
+
+
+# ---- a whole network
+
+
+def test_save_and_load_of_a_hybridized_network(tmp_path):
+    net = trained(prefix="one_")
+    net.hybridize()
+    before = net(X).asnumpy()
+    net.save(str(tmp_path / "net"))
+    described = json.loads((tmp_path / "net-model.json").read_text())
+    assert described["net0"]["orig_name"] == "one"
+    assert described["net0"]["hybridized"]
+    assert described["net0"]["children"] == {"one_hybridsequential0": "features", "one_dense0": "output"}
+    assert "dense2" in described["net0"]["hybridsequential1"]
+
+    class Silent(Net):
+        def hybrid_forward(self, F, x):
+            raise AssertionError("the saved graph is run, not this")
+
+    Silent.__name__ = "Net"
+    other = Silent(prefix="two_")
+    other.load(str(tmp_path / "net"))
+    assert other.name == "one"
+    np.testing.assert_array_equal(other(X).asnumpy(), before)
+
+
+def test_save_and_load_of_plain_blocks(tmp_path):
+    def make():
+        net = nn.Sequential()
+        net.add(nn.Dense(3), nn.Sequential())
+        net[1].add(nn.Dense(2))
+        return net
+
+    net = make()
+    net.initialize()
+    net(X)
+    net.save(str(tmp_path / "net"))
+    other = make()
+    other.load(str(tmp_path / "net"))
+    same(net, other)
+
+
+def test_another_network_is_told_apart(tmp_path):
+    trained().save(str(tmp_path / "net"))
+    with pytest.raises(FileFormatError, match="does not describe this network"):
+        nn.Dense(3).load(str(tmp_path / "net"))
+    (tmp_path / "net-model.json").write_text("{")
+    with pytest.raises(FileFormatError, match="does not describe this network"):
+        Net().load(str(tmp_path / "net"))
+    with pytest.raises(MissingFileError):
+        Net().load(str(tmp_path / "nosuch"))
