@@ -16,8 +16,10 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .base import ArgumentError, MXNetError
+from .base import ArgumentError, DeviceError, MXNetError, ShapeError, UnknownNameError, shown
 from .engine.front import block_shortcuts
+from .engine.var import View
+from .fields import converted
 from .op import Op
 
 
@@ -162,7 +164,9 @@ def is_training() -> bool:
 def set_recording(is_recording: bool) -> bool:
     """Switch recording on or off for the calling thread; what it was."""
     before = state.recording
-    state.recording = bool(is_recording)
+    if type(is_recording) is not bool:
+        is_recording = converted("set_recording", "is_recording", "bool", is_recording)
+    state.recording = is_recording
     if before != state.recording:
         block_shortcuts(1 if state.recording else -1)
     return before
@@ -170,7 +174,7 @@ def set_recording(is_recording: bool) -> bool:
 
 def set_training(train_mode: bool) -> bool:
     """Switch training behaviour on or off for the calling thread; what it was."""
-    before, state.training = state.training, bool(train_mode)
+    before, state.training = state.training, converted("set_training", "train_mode", "bool", train_mode)
     return before
 
 
@@ -179,22 +183,43 @@ def set_training(train_mode: bool) -> bool:
 GRAD_REQS = {"null": 0, "write": 1, "add": 3}
 
 
+def check_req(req: Any) -> str:
+    """`req` itself. Raises UnknownNameError (a KeyError, as in MXNet) if it is no way to treat gradients."""
+    if not isinstance(req, str) or req not in GRAD_REQS:
+        raise UnknownNameError(f"grad_req is {shown(req)}; choose one of 'write', 'add' and 'null'")
+    return req
+
+
+def require_arrays(what: str, arrays: Sequence[Any]) -> None:
+    """Raise ArgumentError unless all of `arrays` are NDArrays."""
+    for array in arrays:
+        if not isinstance(array, View):
+            raise ArgumentError(f"{what} must be an NDArray or a list of them, got {shown(array)}")
+
+
 def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str] = "write") -> None:
     """Make `variables` leaves whose gradients go into the arrays `gradients`.
 
     **Args** `grad_reqs`: "write" (each backward overwrites), "add" (backward adds) or "null" (no gradient), one for all or
     one each.
-    **Raises** KeyError for another word; ArgumentError if the lists differ in length.
+    **Raises** UnknownNameError (a KeyError) for another word; ArgumentError if the lists differ in length; ShapeError if a
+    gradient has not its variable's shape.
     """
     variables = [variables] if not isinstance(variables, (list, tuple)) else variables
     gradients = [gradients] if not isinstance(gradients, (list, tuple)) else gradients
-    reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
+    reqs: list[Any] = list(grad_reqs) if isinstance(grad_reqs, (list, tuple)) else [grad_reqs] * len(variables)
     if not len(variables) == len(gradients) == len(reqs):
         raise ArgumentError(
             f"mark_variables: {len(variables)} variables, {len(gradients)} gradients and {len(reqs)} grad_reqs; one each is wanted"
         )
+    require_arrays("mark_variables: variables", variables)
+    require_arrays("mark_variables: gradients", [each for each, req in zip(gradients, reqs) if check_req(req) != "null"])
+    for position, (variable, gradient, req) in enumerate(zip(variables, gradients, reqs)):
+        if req != "null" and gradient.shape != variable.shape:
+            raise ShapeError(
+                f"mark_variables: variable {position} has shape {variable.shape}, its gradient {gradient.shape}; they must be equal"
+            )
     for variable, gradient, req in zip(variables, gradients, reqs):
-        GRAD_REQS[req]  # KeyError, as in MXNet
         variable.node, variable.index = Leaf(None if req == "null" else gradient, req), 0
 
 
@@ -266,6 +291,7 @@ def grad(
     wanted = [variables] if single else list(variables)
     if not wanted:
         raise ArgumentError("autograd.grad: the list of variables is empty")
+    require_arrays("autograd.grad: variables", wanted)
     for variable in wanted:
         if variable.node is None:
             raise MXNetError(f"autograd.grad: a variable {NOT_IN_GRAPH[len('cannot differentiate: the array ') :]}")
@@ -281,13 +307,23 @@ def grad(
 
 def _heads_and_grads(heads: Any, head_grads: Any) -> tuple[list[Any], list[Any]]:
     listed = list(heads) if isinstance(heads, (list, tuple)) else [heads]
+    require_arrays("backward: heads", listed)
+    if not listed:
+        raise ArgumentError("backward: the list of heads is empty; pass the array to differentiate, such as the loss")
     if head_grads is None:
         return listed, [None] * len(listed)
     grads = list(head_grads) if isinstance(head_grads, (list, tuple)) else [head_grads]
     assert len(listed) == len(grads), f"heads and head_grads must have the same length, got {len(listed)} and {len(grads)}"
+    require_arrays("backward: head_grads", [gradient for gradient in grads if gradient is not None])
     for head, gradient in zip(listed, grads):
-        if gradient is not None and gradient.shape != head.shape:
-            raise ArgumentError(f"backward: a head has shape {head.shape}, its gradient {gradient.shape}; they must be equal")
+        if gradient is None:
+            continue
+        if gradient.shape != head.shape:
+            raise ShapeError(f"backward: a head has shape {head.shape}, its gradient {gradient.shape}; they must be equal")
+        if gradient.context.lane is not head.context.lane and not (gradient.context.host and head.context.host):
+            raise DeviceError(
+                f"backward: a head is on {head.context}, its gradient on {gradient.context}; copy it with as_in_context()"
+            )
     return listed, grads
 
 
@@ -412,6 +448,7 @@ get_symbol_hook: list[Callable[[Any], Any]] = []
 
 def get_symbol(x: Any) -> Any:
     """The recorded computation of `x` as a Symbol, whose arguments are the graph's leaves. **Source** MXNet `autograd.get_symbol`."""
+    require_arrays("autograd.get_symbol: x", [x])
     if not get_symbol_hook:
         raise MXNetError("autograd.get_symbol needs minimx.sym, which enters itself here when it is imported")
     return get_symbol_hook[0](x)

@@ -33,6 +33,12 @@ class ArgumentError(MXNetError, TypeError, ValueError):
     """An argument of an operator that is missing, unknown or out of its range."""
 
 
+class UnknownNameError(ArgumentError, KeyError):
+    """A word that is none of those that are known: a kind of device, a way to treat gradients."""
+
+    __str__ = Exception.__str__  # KeyError would show the message as Python writes a string
+
+
 class OutOfRangeError(MXNetError, IndexError):
     """An index outside the axis that it indexes."""
 

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .base import ArgumentError, DeviceError, env_int
+from .base import ArgumentError, DeviceError, UnknownNameError, env_int, shown
+from .fields import converted
 
 #: What `Context.empty_cache` calls: the memory pools, a layer above this one, enter themselves here.
 on_empty_cache: list[Callable[[Context], None]] = []
@@ -44,7 +45,7 @@ class Context(metaclass=_ContextType):
     """A device: its type ("cpu", "gpu", "cpu_pinned", "cpu_shared") and number.
 
     Used as `with mx.cpu(1):` it is the default device of the calling thread inside the block.
-    **Raises** KeyError for an unknown type, as MXNet does; ArgumentError for a negative number.
+    **Raises** UnknownNameError (a KeyError, as in MXNet) for an unknown type; ArgumentError for a negative number.
     **Source** `mxnet.context.Context`.
 
     >>> Context("cpu", 1) == cpu(1), str(gpu(0))
@@ -68,7 +69,11 @@ class Context(metaclass=_ContextType):
     def __new__(cls, device_type: str | Context, device_id: int = 0) -> Context:
         if isinstance(device_type, Context):
             return device_type
-        key = (Context.devstr2type[device_type], int(device_id))
+        kind = Context.devstr2type.get(device_type) if isinstance(device_type, str) else None
+        if kind is None:
+            known = ", ".join(Context.devstr2type)
+            raise UnknownNameError(f"Context: the device type {shown(device_type)} is unknown; choose one of {known}")
+        key = (kind, converted("Context", "device_id", "int", device_id))
         found = cls._made.get(key)
         if found is None:
             if key[1] < 0:
@@ -154,8 +159,10 @@ def simulate_gpus(count: int, memory: int | None = None) -> Any:
     **Returns** a context manager that restores what was before when it is left; using it so is optional.
     The environment variable MINIMX_SIMULATED_GPUS=count does the same from the start.
     """
-    if count < 0:
-        raise ArgumentError(f"simulate_gpus: count {count} is negative")
+    count = converted("simulate_gpus", "count", "int", count)
+    memory = converted("simulate_gpus", "memory", "int | None", memory)
+    if not 0 <= count <= 1 << 10 or (memory or 0) < 0:
+        raise ArgumentError(f"simulate_gpus: count is {count}, memory {memory}; count must be 0 to 1024, memory not negative")
     before = dict(_simulated)
     _simulated.clear()
     _simulated.update(dict.fromkeys(range(count), memory))

@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from .base import ArgumentError, MissingFileError
+from .base import ArgumentError, MissingFileError, shown
 
 PathLike = str | os.PathLike[str]
 
@@ -24,7 +24,9 @@ def as_path(name: PathLike) -> str:
     """`name` as a string. Raises ArgumentError for anything but a string or a path."""
     path = os.fspath(name) if isinstance(name, os.PathLike) else name
     if not isinstance(path, str):
-        raise ArgumentError(f"a file's name is wanted, a str or a path, got {type(name).__name__}")
+        raise ArgumentError(f"a file's name is wanted, a str or a path, got {shown(name)}")
+    if not path or "\0" in path:
+        raise ArgumentError(f"{shown(path)} cannot be a file's name: it is empty, or has a character 0")
     return path
 
 

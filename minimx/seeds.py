@@ -107,7 +107,7 @@ def seed(seed_state: int, ctx: Context | str = "all") -> None:
     except TypeError:
         raise ArgumentError(f"random.seed: seed_state must be int, got {type(seed_state).__name__}") from None
     with _lock:
-        if ctx == "all":
+        if isinstance(ctx, str) and ctx == "all":
             _seed = value
             _streams.clear()
         else:

@@ -13,6 +13,7 @@ Size classes (MXNET_GPU_MEM_POOL_TYPE or MINIMX_MEM_POOL_TYPE): `Round` rounds u
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from collections import OrderedDict, deque
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from . import device
-from .base import OutOfMemoryError, env_choice, env_int
+from .base import ArgumentError, OutOfMemoryError, env_choice, env_int, shown
 from .device import Context
 from .op import Spec
 
@@ -112,6 +113,8 @@ class Pool:
     def take(self, nbytes: int) -> Block:
         """Memory for `nbytes` bytes. Raises OutOfMemoryError."""
         size = self.size_class(nbytes)
+        if not self._fits(size):
+            gc.collect()  # an error that was raised holds arrays by its traceback, often in a cycle
         with self.lock:
             self._sort_in()
             memory = self._reuse(size)
@@ -129,11 +132,21 @@ class Pool:
             memory = self._from_system(size)
         return Block(memory, self)
 
+    def _fits(self, size: int) -> bool:
+        """Whether the device has room for `size` bytes more than are in use."""
+        bound = device.capacity(self.context)
+        if bound is None:
+            return True
+        with self.lock:
+            self._sort_in()
+            return self.live + size <= bound
+
     def _from_system(self, size: int) -> Any:
         """New memory of `size` bytes, which are in the account already. Raises OutOfMemoryError."""
         try:
             return np.empty(size, np.uint8)
         except (MemoryError, ValueError):
+            gc.collect()
             for each in list(_pools.values()):
                 each.trim(0)  # what lies idle here may be what the system lacks
         try:
@@ -162,6 +175,8 @@ _limit = env_int("MINIMX_MEM_POOL_LIMIT", 2 << 30)
 
 def pool(context: Context) -> Pool:
     """The pool of a device."""
+    if not isinstance(context, Context):
+        raise ArgumentError(f"storage: a Context such as mx.cpu() is wanted, got {shown(context)}")
     found = _pools.get(context)
     return found if found is not None else _pools.setdefault(context, Pool(context, _kind, _limit))
 
@@ -169,8 +184,8 @@ def pool(context: Context) -> Pool:
 def set_pool_type(kind: str) -> str:
     """Choose the size classes of all pools from now on: "Round", "Naive" or "Unpooled". Returns the previous choice."""
     global _kind
-    if kind not in POOL_TYPES:
-        raise ValueError(f"pool type {kind!r}: choose one of {', '.join(POOL_TYPES)}")
+    if not isinstance(kind, str) or kind not in POOL_TYPES:
+        raise ArgumentError(f"pool type {shown(kind)}: choose one of {', '.join(POOL_TYPES)}")
     before, _kind = _kind, kind
     for each in _pools.values():
         each.kind = kind

@@ -167,7 +167,7 @@ def test_plain_names_are_deprecated():
         with pytest.warns(DeprecationWarning, match="InitDesc"):
             init.Constant(3)(name, array)
         np.testing.assert_array_equal(array.asnumpy(), value)
-    with pytest.warns(DeprecationWarning), pytest.raises(TypeError):
+    with pytest.warns(DeprecationWarning, match="InitDesc"), pytest.raises(TypeError):
         init.Zero()("fc_bias", np.zeros(3))
 
 
@@ -184,8 +184,8 @@ def test_global_init_is_passed_on():
 
 def test_mixed_takes_the_first_pattern_that_matches():
     mixed = init.Mixed(["fc1_.*bias", ".*"], [init.Constant(1), init.Zero()])
-    with pytest.warns(DeprecationWarning):
-        array = mx.nd.zeros((2,))
+    array = mx.nd.zeros((2,))
+    with pytest.warns(DeprecationWarning, match="InitDesc"):
         init.Mixed([".*"], [init.One()])("fc_gamma", array)
     assert (array.asnumpy() == 1).all()
     assert (filled(mixed, (2,), "fc2_weight") == 0).all()
@@ -218,7 +218,13 @@ def test_load(tmp_path, caplog):
 
 
 def test_dumps_and_create_are_inverse():
-    for initializer in (init.Zero(), init.Normal(0.2), init.Xavier("gaussian", "in", 2.34), init.LSTMBias(), init.Constant([1, 2])):
+    for initializer in (
+        init.Zero(),
+        init.Normal(0.2),
+        init.Xavier("gaussian", "in", 2.34),
+        init.LSTMBias(),
+        init.Constant([1, 2]),
+    ):
         again = init.create(initializer.dumps())
         assert again == initializer
         assert repr(again) == repr(initializer)

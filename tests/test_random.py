@@ -112,7 +112,7 @@ def test_limits_of_parameters() -> None:
     assert (nd.random.poisson(zeros).asnumpy() == 0).all()
     assert (nd.random.negative_binomial(ones, ones).asnumpy() == 0).all()
     fits(nd.random.generalized_negative_binomial(5, 0, COUNT).asnumpy(), stats.poisson(5))
-    assert nd.random.poisson(1e30, dtype="float64").asscalar() == pytest.approx(9e18, rel=1e-6)
+    assert nd.random.poisson(1e30, dtype="float64").asscalar() == 1e30  # int64 holds no such number: the expectation itself
 
 
 def test_uniform_excludes_its_end() -> None:

@@ -203,9 +203,7 @@ def _fits_group(segment: Segment, record: Record, size: int, inside: set[int]) -
         if operand.slot in inside:
             if operand.spec.size != size:
                 return False
-        elif type(segment.values[operand.slot]) is Failure or segment.values[operand.slot] is None:
-            return False
-        elif operand.spec.size != 1 and operand.spec.shape != result.spec.shape:
+        elif type(segment.values[operand.slot]) is Failure or segment.values[operand.slot] is None or (operand.spec.size != 1 and operand.spec.shape != result.spec.shape):
             return False
     return True
 

@@ -38,8 +38,7 @@ import threadpoolctl
 
 from ..base import MXNetError, env_int
 from ..device import Context
-from .crew import after_fork as crew_after_fork
-from .crew import cores
+from .crew import after_fork as crew_after_fork, cores
 from .segment import Segment
 from .task import DONE, OPEN, QUEUED, READY, RUNNING, Task
 from .var import Failure, Var

@@ -35,12 +35,13 @@ class _Editions:
     """Numbers the changes of all blocks, so that a network sees with one comparison that nothing at all has changed."""
 
     def __init__(self) -> None:
-        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
         self.latest = 0
 
     def next(self) -> int:
-        self.latest = next(self._numbers)
-        return self.latest
+        with self._lock:  # the numbers must not go back, whatever threads do
+            self.latest += 1
+            return self.latest
 
 
 _editions = _Editions()
@@ -95,7 +96,7 @@ class HybridBlock(Block):
         self._clear_cached_op()
 
     def hybridize(  # type: ignore[override]  # Block hands the keywords on, here they have names
-        self, active: bool = True, clear: bool = True, static_alloc: bool = False, static_shape: bool = False, inline_limit: int = 2,
+        self, active: bool = True, *, clear: bool = True, static_alloc: bool = False, static_shape: bool = False, inline_limit: int = 2,
         forward_bulk_size: int | None = None, backward_bulk_size: int | None = None,
     ) -> None:  # fmt: skip
         """Run this block and all below it as graphs (`active=True`), or as Python code again.
@@ -208,7 +209,7 @@ class HybridBlock(Block):
             param.shape = shape
 
     def infer_type(self, *args: Any) -> None:
-        """Cast all parameters to the dtypes that follow from those of the arguments."""
+        """Cast all parameters to the dtypes that follow from those of the arguments. **Raises** MXNetError if they contradict them."""
         for param, dtype in self._inferred("infer_type_partial", "dtype", args).items():
             if dtype is not None:
                 param.dtype = dtype
@@ -323,7 +324,7 @@ class HybridBlock(Block):
 
     def _save_graph(self) -> dict[str, Any]:
         """The graph, in the form of MXNet's file."""
-        if not self._cached_graph:
+        if not (self._active and self._cached_graph):
             return {"hybridized": False}
         inputs, graph = self._cached_graph
         return {

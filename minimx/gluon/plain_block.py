@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import nd
+from ..base import ArgumentError
 from . import architecture
 from .parameter import Parameter, ParameterDict, ParameterError, named_arrays
 from .scope import _BlockScope
@@ -63,9 +64,11 @@ class Block:
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Blocks and parameters that become attributes are registered. **Raises** TypeError for another type in the place of one."""
-        existing = getattr(self, name, None)
+        existing = self.__dict__.get(name)
         if isinstance(existing, (Parameter, Block)) and not isinstance(value, type(existing)):
             raise TypeError(f"Changing attribute type for {name} from {type(existing)} to {type(value)} is not allowed.")
+        if isinstance(value, (Parameter, Block)) and "_children" not in self.__dict__:
+            raise ArgumentError(f"{type(self).__name__}: call super().__init__() before blocks or parameters are assigned")
         if isinstance(value, Block):
             self.register_child(value, name)
         elif isinstance(value, Parameter):

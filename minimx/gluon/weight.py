@@ -67,7 +67,7 @@ class Parameter:
     >>> from minimx import gluon
     >>> weight = gluon.Parameter("weight", shape=(2, 3))
     >>> weight.initialize(mx.init.One())
-    >>> weight.data().sum().asscalar()
+    >>> weight.data().sum().item()
     6.0
     """
 
@@ -216,7 +216,7 @@ class Parameter:
             if data is None:
                 data = nd.zeros(shape, cpu(), self._dtype)
                 fill(self.name, init, default, data)
-            self._init_impl(data, contexts)
+            self._init_impl(data.astype(self._dtype, copy=False), contexts)
         self._deferred_init = ()
 
     def _init_impl(self, data: NDArray, contexts: Sequence[Context]) -> None:

@@ -12,7 +12,7 @@ from ..base import ArgumentError, DTypeLike, ShapeError, as_dtype, shown
 from ..device import Context, current_context
 from ..engine.var import Var
 from ..fields import converted
-from ..op import Op, Spec
+from ..op import Op, Spec, normalize_axis
 from ..ops import creation, joining, layout
 from ..ops.forms import as_number
 from .entry import from_array, host_numbers, invoke
@@ -136,8 +136,8 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: DType
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
     """The arrays one after the other along `axis`; a single one itself unless `always_copy`."""
-    if not arrays:
-        raise ArgumentError("nd.concatenate: the list of arrays is empty")
+    if not isinstance(arrays, (list, tuple)) or not arrays:
+        raise ArgumentError(f"nd.concatenate: a list of one array or more is wanted, got {shown(arrays)}")
     if len(arrays) == 1 and not always_copy:
         return arrays[0]
     return joining.concat(*arrays, dim=axis)
@@ -145,16 +145,20 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
 
 def moveaxis(tensor: NDArray, source: int | Sequence[int], destination: int | Sequence[int]) -> NDArray:
     """The axes `source` moved to the places `destination`; the others keep their order. **Raises** ValueError as NumPy does."""
-    sources = [source] if isinstance(source, int) else list(source)
-    places = [destination] if isinstance(destination, int) else list(destination)
+    sources: Sequence[int] = converted("moveaxis", "source", "tuple[int, ...]", source)
+    places: Sequence[int] = converted("moveaxis", "destination", "tuple[int, ...]", destination)
+    if not isinstance(tensor, NDArray):
+        raise ArgumentError(f"moveaxis: tensor must be an NDArray, got {shown(tensor)}; make one with nd.array(...)")
     if len(sources) != len(places):
         raise ShapeError(f"moveaxis: {len(sources)} sources and {len(places)} destinations; one each is wanted")
-    frame = np.broadcast_to(np.empty((), np.bool_), tuple(range(1, tensor.ndim + 1)))  # lengths tell the axes apart
-    try:
-        moved = np.moveaxis(frame, sources, places)
-    except ValueError as error:
-        raise ShapeError(f"moveaxis: {error}") from None
-    return layout.transpose(tensor, [length - 1 for length in moved.shape])
+    moved = [normalize_axis("moveaxis", axis, tensor.ndim, "source") for axis in sources]
+    goals = [normalize_axis("moveaxis", axis, tensor.ndim, "destination") for axis in places]
+    if len(set(moved)) != len(moved) or len(set(goals)) != len(goals):
+        raise ShapeError(f"moveaxis: source {source} or destination {destination} names an axis twice")
+    order = [axis for axis in range(tensor.ndim) if axis not in moved]
+    for goal, axis in sorted(zip(goals, moved)):
+        order.insert(goal, axis)
+    return layout.transpose(tensor, order)
 
 
 def from_numpy(ndarray: np.ndarray[Any, Any], zero_copy: bool = True, array_cls: type[NDArray] = NDArray) -> NDArray:
@@ -162,13 +166,17 @@ def from_numpy(ndarray: np.ndarray[Any, Any], zero_copy: bool = True, array_cls:
 
     **Raises** ValueError if the array is not C-contiguous or not writeable and `zero_copy` is asked for.
     """
+    if not isinstance(ndarray, np.ndarray):
+        raise ArgumentError(f"from_numpy: a NumPy array is wanted, got {shown(ndarray)}; use nd.array() for other things")
+    if not (isinstance(array_cls, type) and issubclass(array_cls, NDArray)):
+        raise ArgumentError(f"from_numpy: array_cls must be NDArray or a class made from it, got {shown(array_cls)}")
     spec = Spec.of(ndarray.shape, as_dtype(ndarray.dtype))
-    if not zero_copy:
+    if not converted("from_numpy", "zero_copy", "bool", zero_copy):
         return array(ndarray, dtype=ndarray.dtype)
     if not ndarray.flags.c_contiguous:
         raise ShapeError("from_numpy: only C-contiguous arrays can share memory; use zero_copy=False")
     if ndarray.flags.writeable:
-        shared = ndarray.view()
+        shared = ndarray.view(np.ndarray)  # np.matrix, for one, has rules of its own
     elif ndarray.flags.owndata:  # read-only because it was shared before: the memory itself can be written
         shared = np.asarray(_Writeable(ndarray))
     else:
@@ -180,11 +188,20 @@ def from_numpy(ndarray: np.ndarray[Any, Any], zero_copy: bool = True, array_cls:
 
 
 def from_dlpack(dlpack: Any) -> NDArray:
-    """An NDArray that shares memory with another library's array: an object with `__dlpack__`, or a DLPack capsule."""
+    """An NDArray that shares memory with another library's array: an object with `__dlpack__`, or a DLPack capsule.
+
+    **Raises** ArgumentError for what is neither, a capsule that was used before, or memory that cannot be shared; DTypeError;
+    ShapeError if it is not C-contiguous.
+    """
+    if not hasattr(dlpack, "__dlpack__") and type(dlpack).__name__ != "PyCapsule":
+        raise ArgumentError(f"from_dlpack: an array with __dlpack__ or a DLPack capsule is wanted, got {shown(dlpack)}")
     source = dlpack if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack)
     kind, number = source.__dlpack_device__()
     if kind == 1:
-        value = np.from_dlpack(source)
+        try:
+            value = np.from_dlpack(source)
+        except (ValueError, TypeError, RuntimeError, BufferError) as error:
+            raise ArgumentError(f"from_dlpack: {shown(dlpack)} cannot be shared: {error}") from None
         if int(np.__version__.split(".")[0]) < 2:  # which marks all that it imports as read-only
             value = np.asarray(_Writeable(value))
         context = device.cpu()
@@ -222,11 +239,18 @@ class _Capsule:
         return 1, 0
 
 
+def _require_data(name: str, data: Any) -> None:
+    if not isinstance(data, NDArray):
+        raise ArgumentError(f"{name}: data must be an NDArray, got {shown(data)}")
+
+
 def to_dlpack_for_read(data: NDArray) -> Any:
     """A DLPack capsule that shares the memory of `data`, when its value is there."""
+    _require_data("to_dlpack_for_read", data)
     return data.to_dlpack_for_read()
 
 
 def to_dlpack_for_write(data: NDArray) -> Any:
     """A DLPack capsule that shares the memory of `data`, when nothing queued uses it."""
+    _require_data("to_dlpack_for_write", data)
     return data.to_dlpack_for_write()

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import autograd
 from ..autograd import IN_PLACE, Leaf
-from ..base import ArgumentError, DTypeError, MXNetError, ShapeError, as_dtype
+from ..base import ArgumentError, DTypeError, MXNetError, ShapeError, as_dtype, shown
 from ..device import Context
 from ..engine.front import value_of, wait as engine_wait
 from ..engine.lanes import scheduler
@@ -196,7 +196,7 @@ class NDArray(Array, Fluent):
         if isinstance(other, Context):
             return invoke(transfer.CopyTo(self.spec.dtype, self.context), [self], None, other)[0]
         if not isinstance(other, NDArray):
-            raise ArgumentError(f"copyto: an NDArray or a Context is wanted, got {type(other).__name__}")
+            raise ArgumentError(f"copyto: an NDArray or a Context is wanted, got {shown(other)}")
         if other is self:
             raise ArgumentError("copyto: an array cannot be copied to itself")
         if other.shape != self.shape:
@@ -206,7 +206,9 @@ class NDArray(Array, Fluent):
 
     def as_in_context(self, context: Context) -> NDArray:
         """This array if it is on `context` already, else a copy there."""
-        return self if context == self.context else self.copyto(context)
+        if not isinstance(context, Context):
+            raise ArgumentError(f"as_in_context: a Context such as mx.cpu() is wanted, got {shown(context)}")
+        return self if context is self.context else self.copyto(context)
 
     as_in_ctx = as_in_context
     to_device = as_in_context
@@ -223,8 +225,8 @@ class NDArray(Array, Fluent):
 
     def tostype(self, stype: str) -> Self:
         """The array itself: only dense storage exists."""
-        if stype != "default":
-            raise ArgumentError(f"tostype: storage type {stype!r} does not exist here; only 'default' (dense) does")
+        if not isinstance(stype, str) or stype != "default":
+            raise ArgumentError(f"tostype: storage type {shown(stype)} does not exist here; only 'default' (dense) does")
         return self
 
     # ---- views that share memory
@@ -251,9 +253,9 @@ class NDArray(Array, Fluent):
         codes = kwargs.pop("shape", shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape)
         if kwargs:
             raise ArgumentError(f"reshape: unknown argument {', '.join(kwargs)}; it takes shape and reverse")
-        if len(tuple(codes)) == 0:
+        op = _shape_ops.Reshaping(codes, reverse=reverse)
+        if not op.shape:
             raise ArgumentError("reshape: a shape is missing")
-        op = _shape_ops.Reshaping(tuple(int(code) for code in codes), reverse=bool(reverse))
         return self._recorded(self._view(0, op.infer(self.spec).shape), op)
 
     def flatten(self, inplace: bool = False, **how: Any) -> NDArray:
@@ -402,7 +404,7 @@ class NDArray(Array, Fluent):
         **Args** `grad_req`: "write", "add" or "null". **Raises** KeyError for another. Attaching again starts anew and cuts
         earlier graphs.
         """
-        autograd.GRAD_REQS[grad_req]
+        autograd.check_req(grad_req)
         gradient = (
             None if grad_req == "null" else NDArray._apply(creation.Zeros(self.shape, self.spec.dtype), (), {"ctx": self.context})
         )

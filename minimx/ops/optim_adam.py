@@ -157,7 +157,7 @@ def as_factor(like: Any, value: Any) -> Any:
     if isinstance(value, Tensor) or not isinstance(like, Tensor):
         return value
     number = converted("adamw_update", "rescale_grad", "float", value)
-    first = like.reshape((-1,)).slice_axis(axis=0, begin=0, end=1)
+    first: Any = like.reshape((-1,)).slice_axis(axis=0, begin=0, end=1)  # type: ignore[attr-defined]  # every tensor has the methods
     return first.ones_like().astype("float32") * number
 
 

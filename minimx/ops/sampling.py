@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..base import ArgumentError, MXNetError, ShapeError, as_dtype
-from ..op import Array, How, Op, Shape, Spec, T, apply, register
+from ..base import ArgumentError, MXNetError, ShapeError, as_dtype, shown
+from ..fields import converted
+from ..op import Array, How, Op, Shape, Spec, T, Tensor, apply, register
 from .binary import multiply
 from .distributions import DOUBLE, HALF, SINGLE, check_dtype, check_shape
 from .forms import require_kind
@@ -175,6 +176,12 @@ def rand_zipfian(true_classes: T, num_sampled: int, range_max: int, ctx: Any = N
     **Returns** the classes (num_sampled,), int64, and how often the true classes (...) and these (num_sampled,) were to be expected in
     as many draws, float64. **Gradient** none. **Source** MXNet `contrib.rand_zipfian`.
     """
+    if not isinstance(true_classes, Tensor):
+        raise ArgumentError(f"rand_zipfian: true_classes must be an NDArray or a Symbol, got {shown(true_classes)}")
+    range_max = converted("rand_zipfian", "range_max", "int", range_max)
+    num_sampled = converted("rand_zipfian", "num_sampled", "int", num_sampled)
+    if range_max < 1:
+        raise ArgumentError(f"rand_zipfian: range_max is {range_max}, wants 1 or more")
     given: Any = true_classes
     if ctx is not None:
         given = given.as_in_context(ctx)

@@ -175,8 +175,9 @@ def effect(step: Step, registers: list[NDArray]) -> Effect:
 
 WHATS = (
     "add", "chain", "reverse", "view", "detach", "copy", "iadd", "out", "fill", "fill_part", "copy_part", "view_iadd", "index_write",
-    "add_into", "push", "push_view", "explode", "explode_out", "explode_into", "push_explode", "read", "wait_all",
+    "add_into", "push", "push_view", "explode", "explode_out", "explode_into", "push_explode", "read", "share", "wait_all",
 )  # fmt: skip
+SYNCS = ("read", "share", "wait_all")
 
 
 def _delay(step: Step) -> None:
@@ -234,9 +235,25 @@ def outcome(array: NDArray) -> Any:
         return told(error)
 
 
+def share(array: NDArray, shared: list[tuple[Any, NDArray]]) -> None:
+    """Let NumPy see the memory of an array, and remember both."""
+    shared.append((np.from_dlpack(array), array))
+
+
+def seen_outside(shared: list[tuple[Any, NDArray]], end: Callable[[NDArray], Any]) -> list[Any]:
+    """What NumPy sees of the shared arrays that have not failed in the end; that is, their values."""
+    log: list[Any] = []
+    for outside, array in shared:
+        value = end(array)
+        log += [value] if isinstance(value, str) else [value, outside.copy()]
+        assert isinstance(value, str) or np.array_equal(value, outside)
+    return log
+
+
 def run(program: Program) -> list[Any]:
     """All that the program reads, and all registers at its end: values, or what failures say."""
     log: list[Any] = []
+    shared: list[tuple[Any, NDArray]] = []
     gate = threading.Event()
     before = engine.set_bulk_size(program.bulk)
     try:
@@ -244,11 +261,14 @@ def run(program: Program) -> list[Any]:
         for number in range(program.gated):
             engine.push(lambda _: gate.wait(60), writes=[registers[number]], name="gate")
         for position, step in enumerate(program.steps):
-            if position == program.gate_opens or step.what in ("read", "wait_all"):
+            if position == program.gate_opens or step.what in SYNCS:
                 gate.set()
             with engine.lazy() if step.lazy else contextlib.nullcontext():
                 if step.what == "read":
                     log.append(outcome(registers[step.a]))
+                elif step.what == "share":
+                    with contextlib.suppress(Exception):
+                        share(registers[step.a], shared)
                 elif step.what == "wait_all":
                     with contextlib.suppress(Exception):
                         engine.waitall()
@@ -259,6 +279,7 @@ def run(program: Program) -> list[Any]:
                         registers[step.a] = result
         gate.set()
         log += [outcome(register) for register in registers]
+        log += seen_outside(shared, outcome)
     finally:
         gate.set()
         engine.set_bulk_size(before)
@@ -272,14 +293,18 @@ def run_naively(program: Program) -> list[Any]:
     log: list[Any] = []
     failed: dict[Any, str] = {}
     registers = start(program)
+    shared: list[tuple[Any, NDArray]] = []
 
-    def state(number: int) -> Any:
-        return failed.get(registers[number].var) or registers[number].asnumpy()
+    def state(array: NDArray) -> Any:
+        return failed.get(array.var) or array.asnumpy()
 
     with engine.naive():
         for step in program.steps:
             if step.what == "read":
-                log.append(state(step.a))
+                log.append(state(registers[step.a]))
+            elif step.what == "share":
+                if registers[step.a].var not in failed:
+                    share(registers[step.a], shared)
             elif step.what != "wait_all":
                 reads, function, becomes = effect(step, registers)
                 target = registers[step.a]
@@ -299,7 +324,7 @@ def run_naively(program: Program) -> list[Any]:
                     failed[target.var] = failure
                 elif becomes == "write":
                     failed.pop(target.var, None)
-        return log + [state(number) for number in range(REGISTERS)]
+        return log + [state(register) for register in registers] + seen_outside(shared, state)
 
 
 def same(left: Sequence[Any], right: Sequence[Any]) -> bool:

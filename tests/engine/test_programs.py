@@ -10,11 +10,11 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
-from minimx import engine
 from minimx.engine import lanes
 from minimx.engine.task import Task
+from minimx.engine.var import Var
 
 from .programs import LARGE, REGISTERS, SMALL, WHATS, Program, Step, run, run_naively, same
 
@@ -55,6 +55,20 @@ def check(program: Program) -> None:
 thorough = settings(max_examples=200, deadline=None, report_multiple_bugs=False, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_random_programs_equal_naive_engine(count: int) -> None:
     thorough(given(programs(count))(check))()
+
+
+def _forgetful_writes(self: Task, var: Var, scheduler: object) -> None:
+    """The deliberate fault: a task becomes the writer of a Var without waiting for those that read it."""
+    var.writer, var.readers, var.ready = self, None, False
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.xfail(strict=True, reason="a deliberate fault: writes do not wait for reads, nor for earlier writes")
+def test_the_twin_whose_writes_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Task, "writes", _forgetful_writes)
+    found = settings(thorough, phases=[Phase.generate], database=None, derandomize=True)
+    found(given(programs(2))(check))()

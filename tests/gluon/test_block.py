@@ -35,7 +35,7 @@ def test_attributes_become_children_and_parameters():
     assert list(net._collect_params_with_prefix()) == ["a.weight", "a.bias", "b.weight", "b.bias"]
     assert list(net.params.keys()) == []
     net.scale = gluon.Parameter("scale", shape=(1,))
-    assert list(net._collect_params_with_prefix())[0] == "scale"
+    assert next(iter(net._collect_params_with_prefix())) == "scale"
 
 
 def test_attributes_do_not_change_their_kind():
@@ -49,6 +49,15 @@ def test_attributes_do_not_change_their_kind():
         net.scale = gluon.Parameter("scale", shape=(1,))
     net.other = None
     net.other = 3
+
+
+def test_init_comes_first():
+    class Hasty(gluon.Block):
+        def __init__(self):
+            self.a = nn.Dense(2)
+
+    with pytest.raises(ArgumentError, match=r"Hasty: call super\(\).__init__\(\) before"):
+        Hasty()
 
 
 def test_a_new_block_replaces_the_child():
@@ -123,7 +132,7 @@ def test_forward_must_be_written():
 
 
 def test_a_block_that_was_never_initialized():
-    with pytest.raises(RuntimeError, match="'dense.*_weight' has not been initialized"):
+    with pytest.raises(RuntimeError, match=r"'dense.*_weight' has not been initialized"):
         nn.Dense(2, in_units=3)(mx.nd.ones((1, 3)))
 
 

@@ -216,6 +216,7 @@ def test_save_and_load_of_plain_blocks(tmp_path):
     other = make()
     other.load(str(tmp_path / "net"))
     same(net, other)
+    assert not other[0]._active
 
 
 def test_another_network_is_told_apart(tmp_path):

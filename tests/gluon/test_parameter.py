@@ -54,7 +54,12 @@ def test_the_current_context_is_the_default():
 
 @pytest.mark.parametrize(
     ("own", "given", "default", "value"),
-    [("ones", None, None, 1), (None, None, init.Constant(3), 3), ("ones", init.Constant(2), None, 2), ("ones", None, init.Zero(), 1)],
+    [
+        ("ones", None, None, 1),
+        (None, None, init.Constant(3), 3),
+        ("ones", init.Constant(2), None, 2),
+        ("ones", None, init.Zero(), 1),
+    ],
 )
 def test_which_initializer_counts(own, given, default, value):
     param = parameter(init=own)
@@ -134,6 +139,12 @@ def test_set_data_while_deferred_is_kept():
     param._finish_deferred_init()
     assert param.data().dtype == np.float16
     assert param.data().asnumpy().tolist() == [[1, 2, 3], [4, 5, 6]]
+    param = parameter((2, 0), allow_deferred_init=True)
+    param.initialize()
+    param.set_data(mx.nd.ones((2, 3)))
+    param.cast("float64")
+    param._finish_deferred_init()
+    assert param.data().dtype == np.float64
 
 
 @pytest.mark.parametrize("value", [3, "cpu", [], [mx.cpu(), 3]])
@@ -457,12 +468,12 @@ def test_prefixes_in_files(saved, tmp_path):
 def test_missing_and_extra(saved):
     more = two()
     more.get("c", shape=(1,))
-    with pytest.raises(AssertionError, match="'net_c' is missing in file .*'net_a', 'net_b'"):
+    with pytest.raises(AssertionError, match=r"'net_c' is missing in file .*'net_a', 'net_b'"):
         more.load(saved)
     more.load(saved, allow_missing=True)
     fewer = gluon.ParameterDict("net_")
     fewer.get("a", shape=(2, 2))
-    with pytest.raises(AssertionError, match="'net_b' loaded from file .* is not present"):
+    with pytest.raises(AssertionError, match=r"'net_b' loaded from file .* is not present"):
         fewer.load(saved)
     fewer.load(saved, ignore_extra=True)
     fewer.load_dict({"arg:net_a": mx.nd.zeros((2, 2))})

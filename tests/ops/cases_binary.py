@@ -248,9 +248,9 @@ NO_BOOL = (
         DTypeError,
         "data is bool, a numeric dtype is wanted",
     ),
-    Bad(lambda nd: nd.ones((2,)) + "x", TypeError, "NDArray.* and .*str|number is wanted, got str"),
-    Bad(lambda nd: nd.add(nd.ones((2,)), "x"), ArgumentError, "a number is wanted, got str"),
-    Bad(lambda nd: nd.add(nd.ones((2,)), 1j), ArgumentError, "a number is wanted, got complex"),
+    Bad(lambda nd: nd.ones((2,)) + "x", TypeError, "NDArray.* and .*str|number is wanted, got 'x'"),
+    Bad(lambda nd: nd.add(nd.ones((2,)), "x"), ArgumentError, "a number is wanted, got 'x'"),
+    Bad(lambda nd: nd.add(nd.ones((2,)), 1j), ArgumentError, "a number is wanted, got 1j"),
     Bad(lambda nd: nd.add(nd.ones((2,)), 1, axis=0), ArgumentError, "_plus_scalar: unknown argument axis; it takes"),
     Bad(lambda nd: nd.broadcast_add(1, 2), ArgumentError, "an NDArray or a Symbol is wanted, got int, int"),
 )

@@ -62,7 +62,7 @@ numbers(
         Bad(lambda nd: rnd.uniform(float("nan"), 1), MXNetError, "low must not exceed high"),
         Bad(lambda nd: rnd.uniform(0, 1, 2, dtype="int32"), DTypeError, f"dtype is int32, {RANGE}"),
         Bad(lambda nd: rnd.uniform(0, nd.ones(2)), ArgumentError, "high is an NDArray, low is not"),
-        Bad(lambda nd: rnd.uniform("0", 1), ArgumentError, "low: an NDArray, a Symbol or a number is wanted, got str"),
+        Bad(lambda nd: rnd.uniform("0", 1), ArgumentError, "low: an NDArray, a Symbol or a number is wanted, got '0'"),
     ),
 )  # fmt: skip
 numbers("normal", rnd.normal, 1.0, 2.0, bad=(
