@@ -68,17 +68,19 @@ class NotImplementedForSymbol(MXNetError):
         super().__init__(f"{name} is not supported for Symbol, which has no value until it is bound{instead}.")
 
 
-def env_int(names: tuple[str, ...] | str, default: int, minimum: int = 0) -> int:
-    """The first of the environment variables `names` that is set, as an integer of at least `minimum`."""
+def env_int(names: tuple[str, ...] | str, default: int, minimum: int = 0, maximum: int = 1 << 63) -> int:
+    """The first of the environment variables `names` that is set, as an integer from `minimum` to `maximum`."""
     for name in (names,) if isinstance(names, str) else names:
         text = os.environ.get(name)
         if text:
             try:
                 value = int(text)
             except ValueError:
-                raise ArgumentError(f"environment variable {name}={text!r}: an integer is wanted") from None
+                raise ArgumentError(f"environment variable {name}={shown(text)}: an integer is wanted") from None
             if value < minimum:
-                raise ArgumentError(f"environment variable {name}={text!r}: must be at least {minimum}")
+                raise ArgumentError(f"environment variable {name}={shown(text)}: must be at least {minimum}")
+            if value > maximum:
+                raise ArgumentError(f"environment variable {name}={shown(text)}: must be at most {maximum}")
             return value
     return default
 

@@ -38,6 +38,8 @@ class _ContextType(type):
 
     @default_ctx.setter
     def default_ctx(cls, context: Context) -> None:
+        if not isinstance(context, Context):
+            raise ArgumentError(f"Context.default_ctx must be a Context such as mx.cpu(), got {shown(context)}")
         Context._default_ctx.value = context
 
 
@@ -78,12 +80,17 @@ class Context(metaclass=_ContextType):
         if found is None:
             if key[1] < 0:
                 raise ArgumentError(f"Context: device number {device_id} is negative")
-            found = object.__new__(cls)
-            found.device_typeid, found.device_id = key
-            found.host = key[0] != 2
-            found.lane = found if key[0] in (1, 2) else cls("cpu", 0)
-            found = cls._made.setdefault(key, found)
+            made = object.__new__(cls)
+            lane = made if key[0] in (1, 2) else cls("cpu", 0)
+            for name, value in (("device_typeid", key[0]), ("device_id", key[1]), ("host", key[0] != 2), ("lane", lane)):
+                object.__setattr__(made, name, value)
+            found = cls._made.setdefault(key, made)
         return found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise ArgumentError(
+            f"Context: {self} is a value and does not change; make another, such as mx.cpu(1), for another {name}"
+        )
 
     @property
     def device_type(self) -> str:
@@ -139,8 +146,9 @@ def current_context() -> Context:
 
 # ---- what a context is made of
 
+MOST_GPUS = 1024  # that can be simulated
 #: Number of a simulated GPU -> its capacity in bytes, None without bound.
-_simulated: dict[int, int | None] = dict.fromkeys(range(env_int("MINIMX_SIMULATED_GPUS", 0)))
+_simulated: dict[int, int | None] = dict.fromkeys(range(env_int("MINIMX_SIMULATED_GPUS", 0, maximum=MOST_GPUS)))
 
 
 @contextlib.contextmanager
@@ -161,8 +169,10 @@ def simulate_gpus(count: int, memory: int | None = None) -> Any:
     """
     count = converted("simulate_gpus", "count", "int", count)
     memory = converted("simulate_gpus", "memory", "int | None", memory)
-    if not 0 <= count <= 1 << 10 or (memory or 0) < 0:
-        raise ArgumentError(f"simulate_gpus: count is {count}, memory {memory}; count must be 0 to 1024, memory not negative")
+    if not 0 <= count <= MOST_GPUS or (memory or 0) < 0:
+        raise ArgumentError(
+            f"simulate_gpus: count is {count}, memory {memory}; count must be 0 to {MOST_GPUS}, memory not negative"
+        )
     before = dict(_simulated)
     _simulated.clear()
     _simulated.update(dict.fromkeys(range(count), memory))

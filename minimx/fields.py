@@ -153,6 +153,11 @@ def converted(owner: str, name: str, annotation: str, value: Any) -> Any:
 # ---- all values of an operator
 
 
+def spelt(field: dataclasses.Field[Any]) -> str:
+    """What MXNet calls the attribute that `field` holds: its own name, but for those that op.called() made."""
+    return field.metadata.get("called", field.name)
+
+
 def initializer(fields: tuple[dataclasses.Field[Any], ...]) -> Any:
     """The method `__init__` of a class with these fields. It writes past the guard against changes.
 
@@ -181,7 +186,7 @@ def _conversion(field: dataclasses.Field[Any]) -> str:
     if kind not in KINDS or field.metadata.get("hidden"):
         return name
     ready = KINDS[kind][2].format(name) + f" or {name} is None" * optional
-    return f"{name} if {ready} else converted(self.name or type(self).__name__, {name!r}, {annotation!r}, {name})"
+    return f"{name} if {ready} else converted(self.name or type(self).__name__, {spelt(field)!r}, {annotation!r}, {name})"
 
 
 def parse_attr(text: Any, annotation: str) -> Any:

@@ -25,8 +25,12 @@ def as_path(name: PathLike) -> str:
     path = os.fspath(name) if isinstance(name, os.PathLike) else name
     if not isinstance(path, str):
         raise ArgumentError(f"a file's name is wanted, a str or a path, got {shown(name)}")
-    if not path or "\0" in path:
-        raise ArgumentError(f"{shown(path)} cannot be a file's name: it is empty, or has a character 0")
+    try:
+        possible = path and "\0" not in path and os.fsencode(path)
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise ArgumentError(f"{shown(path)} cannot be a file's name: it is empty, or has a character that no name can have")
     return path
 
 
@@ -56,9 +60,11 @@ def replace_file(name: PathLike, chunks: Iterable[bytes | memoryview]) -> None:
         if there:
             shutil.copymode(path, temporary)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = path  # the system does not say which file the disk is too full for
         raise
     sync_folder(folder)
 

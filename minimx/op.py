@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 import numpy as np
 
 from .base import ArgumentError, DTypeError, MXNetError, OutOfMemoryError, ShapeError, shown
-from .fields import initializer, parse_attr
+from .fields import initializer, parse_attr, spelt
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -215,7 +215,7 @@ class Op:
             value = getattr(self, field.name)
             if field.metadata.get("hidden") or (value == field.default and (value is None) == (field.default is None)):
                 continue  # NumPy calls float64 and None equal: a dtype that is given must not be lost
-            given[field.name] = value.name if isinstance(value, np.dtype) else str(value)
+            given[spelt(field)] = value.name if isinstance(value, np.dtype) else str(value)
         return given
 
     @classmethod
@@ -231,9 +231,10 @@ class Op:
                     continue
                 raise ArgumentError(f"{cls.name}: unknown argument {key!r}; it takes {', '.join(types) or 'none'}")
             try:
-                values[key] = parse_attr(text, types[key])
+                field, kind = types[key]
+                values[field] = parse_attr(text, kind)
             except (ValueError, SyntaxError, TypeError, KeyError, OverflowError, MemoryError, RecursionError):
-                raise ArgumentError(f"{cls.name}: argument {key}={text!r} is not a {types[key]}") from None
+                raise ArgumentError(f"{cls.name}: argument {key}={text!r} is not a {types[key][1]}") from None
         try:
             return cls(**values)
         except TypeError as error:
@@ -257,7 +258,12 @@ def hidden(default: Any) -> Any:
     return dataclasses.field(default=default, metadata={"hidden": True})
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(hidden,))
+def called(name: str, default: Any) -> Any:
+    """A field for MXNet's attribute `name`, which a method of Op has for its own name."""
+    return dataclasses.field(default=default, metadata={"called": name})
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(hidden, called))
 def attributes(cls: C) -> C:
     """Class decorator: a frozen dataclass whose annotated fields are the attributes of an operator, or of a base of some.
 
@@ -282,7 +288,7 @@ def _first_initializer(cls: type[Op]) -> Any:
     return __init__
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(hidden,))
+@dataclass_transform(frozen_default=True, field_specifiers=(hidden, called))
 def register(name: str, *aliases: str) -> Callable[[C], C]:
     """Class decorator: make the class an operator (see `attributes`) and enter it under MXNet's `name` and `aliases`."""
 
@@ -306,9 +312,9 @@ def find(name: str) -> type[Op]:
         raise ArgumentError(f"no operator is called {name!r}") from None
 
 
-def _field_types(cls: type[Op]) -> dict[str, str]:
-    """Name -> annotation text of an operator's attributes."""
-    return {f.name: str(f.type) for f in dataclasses.fields(cls) if not f.metadata.get("hidden")}
+def _field_types(cls: type[Op]) -> dict[str, tuple[str, str]]:
+    """MXNet's name -> (field, annotation text) of an operator's attributes."""
+    return {spelt(f): (f.name, str(f.type)) for f in dataclasses.fields(cls) if not f.metadata.get("hidden")}
 
 
 class Tensor:
@@ -477,7 +483,7 @@ def doc_names() -> list[str]:
 
 
 __all__ = [
-    "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Spec", "T", "Tensor", "apply", "broadcast_shape", "doc_names", "filled",
-    "find", "hidden", "input_names", "normalize_axes", "normalize_axis", "parse_attr", "register", "require_ndim", "same_dtype",
+    "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Spec", "T", "Tensor", "apply", "broadcast_shape", "called", "doc_names",
+    "filled", "find", "hidden", "input_names", "normalize_axes", "normalize_axis", "parse_attr", "register", "require_ndim", "same_dtype",
     "same_shape", "signature_of", "unified",
 ]  # fmt: skip

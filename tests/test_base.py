@@ -82,6 +82,9 @@ def test_dtypes() -> None:
         "float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool",
     ]  # fmt: skip
     assert {dtype: code for code, dtype in base.DTYPE_OF_CODE.items()} == base.CODE_OF_DTYPE
+
+
+def test_dtypes_that_mxnet_has_not() -> None:
     for wrong in ("complex64", "float128", "uint16", "nonsense", object, "S3", 3.5):
         with pytest.raises(base.DTypeError, match="is not supported; use one of float32, float64"):
             base.as_dtype(wrong)
@@ -101,3 +104,9 @@ def test_errors_can_be_sent_to_other_processes() -> None:
     for error in (base.ShapeError("a"), base.OutOfMemoryError("b"), base.FileFormatError("c")):
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), str(again)) == (type(error), str(error))
+
+
+@pytest.mark.xfail(strict=True, raises=pytest.fail.Exception, reason="a deliberate fault: any dtype of NumPy is taken")
+def test_the_twin_that_takes_any_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(base.CODE_OF_DTYPE, np.dtype("complex64"), 99)
+    test_dtypes_that_mxnet_has_not()

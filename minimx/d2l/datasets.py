@@ -23,7 +23,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from .. import nd
-from ..base import ArgumentError, FileFormatError, MXNetError
+from ..base import ArgumentError, FileFormatError, MXNetError, OutOfRangeError, shown
+from ..fields import converted
+from ..files import as_path
 from ..nd import NDArray
 from .notebook import progress
 
@@ -38,6 +40,7 @@ class DataNotFoundError(MXNetError, FileNotFoundError):
 
 IDX_DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 GZIP_MAGIC = b"\x1f\x8b"
+MOST_PIXELS = 4096  # to a side of a resized image
 CHUNK = 1 << 20  # bytes read at a time: memory grows with what a file really holds, not with what its header promises
 
 
@@ -52,7 +55,7 @@ def read_idx(path: str | os.PathLike[str], limit: int = 1 << 30) -> Images:
     **Raises** FileFormatError with the offset where the file is not what it should be; OSError if it cannot be read at all.
     **Source** the format of the original MNIST files.
     """
-    with open(path, "rb") as raw:
+    with open(as_path(path), "rb") as raw:
         packed = raw.peek(2)[:2] == GZIP_MAGIC
         # GzipFile checks length and CRC when it meets the end, which _read_elements makes sure to reach
         stream: IO[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]  # GzipFile is one in all but name
@@ -81,6 +84,8 @@ def _read_elements(stream: IO[bytes], path: str, limit: int) -> Images:
         raise FileFormatError(f"{path}: ends at offset {start + len(elements)}; shape {shape} needs {start + wanted} bytes")
     if stream.read(1):
         raise FileFormatError(f"{path}: goes on after offset {start + wanted}, where shape {shape} ends")
+    if math.prod(length or 1 for length in shape) >= 1 << 59:  # NumPy has no such array, be it empty
+        raise FileFormatError(f"{path}: the header at offset 4 says shape {shape}, which no array can have")
     return np.frombuffer(elements, dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
 
 
@@ -100,13 +105,15 @@ def write_idx(path: str | os.PathLike[str], array: Images) -> None:
 
     **Raises** ArgumentError for a dtype or a number of axes that IDX has no code for.
     """
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(f"write_idx: a NumPy array is wanted, got {shown(array)}")
     dtype = array.dtype.newbyteorder(">")
     codes = [code for code, name in IDX_DTYPES.items() if np.dtype(name) == dtype]
     if not codes or not 1 <= array.ndim <= 32:
         raise ArgumentError(f"write_idx: IDX has no code for a {array.dtype} array of {array.ndim} axes")
     header = bytes((0, 0, codes[0], array.ndim)) + np.array(array.shape, ">u4").tobytes()
     packed = gzip.compress(header + np.ascontiguousarray(array, dtype).tobytes(), compresslevel=9, mtime=0)
-    with _written_whole(Path(path)) as out:
+    with _written_whole(Path(as_path(path))) as out:
         out.write(packed)
 
 
@@ -159,7 +166,13 @@ def get_fashion_mnist_labels(labels: NDArray | Images | Sequence[Any]) -> list[s
     """
     if isinstance(labels, NDArray):
         labels = labels.asnumpy()
-    return [LABELS[int(label)] for label in labels]
+    numbers = np.asarray(labels) if isinstance(labels, (np.ndarray, list, tuple, range)) else np.zeros(())
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iuf"):
+        raise ArgumentError(f"get_fashion_mnist_labels: a list of class numbers is wanted, got {shown(labels)}")
+    wrong = numbers[~np.isin(numbers, range(len(LABELS)))]
+    if wrong.size:
+        raise OutOfRangeError(f"get_fashion_mnist_labels: there is no class {wrong[0]}; the numbers are 0 to {len(LABELS) - 1}")
+    return [LABELS[int(number)] for number in numbers]
 
 
 get_text_labels = get_fashion_mnist_labels
@@ -191,7 +204,7 @@ def load_fashion_mnist(
     announce: print a line that says what was used.
     **Raises** DataNotFoundError (a FileNotFoundError) where a named source is absent; FileFormatError for a damaged file.
     """
-    kind, folder = _find(None if root is None else Path(root), source, download)
+    kind, folder = _find(None if root is None else Path(as_path(root)), source, download)
     loaded = FashionMNIST(*(read_idx(_path_of(folder, name)) for name in FILES))
     _check(loaded, folder)
     if announce:
@@ -202,8 +215,8 @@ def load_fashion_mnist(
 
 def _find(root: Path | None, source: str | None, download: bool) -> tuple[str, Path]:
     """The source to use, by name, and its folder; downloads where that was asked for."""
-    if source is not None and source not in ("debian", "cache", "package", "download"):
-        raise ArgumentError(f"load_fashion_mnist: source={source!r}; choose 'debian', 'cache', 'package' or 'download'")
+    if source is not None and not (isinstance(source, str) and source in ("debian", "cache", "package", "download")):
+        raise ArgumentError(f"load_fashion_mnist: source={shown(source)}; choose 'debian', 'cache', 'package' or 'download'")
     folders = {"debian": DEBIAN_FOLDER, "cache": cache_folder(), "package": PACKAGE_FOLDER}
     if root is not None:
         if source is not None:
@@ -293,8 +306,13 @@ class Batches:
     """
 
     def __init__(self, images: Images, labels: Images, batch_size: int, shuffle: bool, resize: int | None = None) -> None:
-        if batch_size < 1 or (resize is not None and resize < 1):
-            raise ArgumentError(f"load_data_fashion_mnist: batch_size={batch_size}, resize={resize}; both must be at least 1")
+        batch_size = converted("load_data_fashion_mnist", "batch_size", "int", batch_size)
+        resize = converted("load_data_fashion_mnist", "resize", "int | None", resize)
+        if batch_size < 1 or (resize is not None and not 1 <= resize <= MOST_PIXELS):
+            raise ArgumentError(
+                f"load_data_fashion_mnist: batch_size is {batch_size}, resize {resize}; both must be at least 1, "
+                f"resize at most {MOST_PIXELS}"
+            )
         self.images, self.labels, self.batch_size, self.shuffle, self.resize = images, labels, batch_size, shuffle, resize
 
     def __len__(self) -> int:

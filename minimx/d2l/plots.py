@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..base import ArgumentError
+from ..fields import converted
 from .notebook import ipython_shell, missing
 
 Axes = Any  # matplotlib is not typed
 Figure = Any
 
+MOST_IMAGES = 1000  # beyond, drawing the grid takes minutes
 WIDEST, TALLEST = 6.4, 3.2  # inches: what fits a page's column, and a screen beside its text
 
 #: matplotlib settings of every figure. Lines differ in dash and shade as well as in colour (Okabe and Ito's, which stay apart for
@@ -219,8 +221,12 @@ def show_images(imgs: Any, num_rows: int, num_cols: int, titles: Sequence[str] |
     **Returns** the grid's matplotlib axes, in a flat array.
     """
     images = [_as_picture(image) for image in to_numpy(imgs)] if hasattr(imgs, "asnumpy") else [_as_picture(i) for i in imgs]
+    num_rows = converted("show_images", "num_rows", "int", num_rows)
+    num_cols = converted("show_images", "num_cols", "int", num_cols)
     if num_rows < 1 or num_cols < 1 or not images:
         raise ArgumentError(f"show_images: {len(images)} images in {num_rows} rows of {num_cols}; give at least one of each")
+    if num_rows * num_cols > MOST_IMAGES:
+        raise ArgumentError(f"show_images: {num_rows} rows of {num_cols} are too many to draw; show at most {MOST_IMAGES} images")
     title_room = 0.25 if titles else 0.0  # inches
     scale = min(scale, WIDEST / num_cols, TALLEST / num_rows - title_room)
     figsize = (num_cols * scale, num_rows * (scale + title_room))

@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import SupportsFloat
 
 from ..base import ArgumentError
+from ..fields import converted
 
 
 class Timer:
@@ -78,6 +79,9 @@ class Accumulator:
     """
 
     def __init__(self, count: int) -> None:
+        count = converted("Accumulator", "count", "int", count)
+        if not 1 <= count <= 1 << 20:
+            raise ArgumentError(f"Accumulator: count is {count}; give at least 1, for the number of sums")
         self.data = [0.0] * count
 
     def add(self, *amounts: SupportsFloat) -> None:

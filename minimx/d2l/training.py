@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from .. import nd
-from ..base import ArgumentError
+from ..base import ArgumentError, ShapeError, shown
 from ..device import Context, cpu, gpu, num_gpus
+from ..fields import converted
 from ..nd import NDArray
 
 
@@ -20,6 +21,8 @@ def synthetic_data(w: NDArray, b: float, num_examples: int) -> tuple[NDArray, ND
 
     **Shapes** w (D,) or (D, 1); X (num_examples, D); y (num_examples, 1).
     """
+    if not isinstance(w, NDArray):
+        raise ArgumentError(f"synthetic_data: w must be an NDArray, got {shown(w)}; make one with nd.array(...)")
     features = nd.random.normal(0, 1, shape=(num_examples, w.size))
     labels = nd.dot(features, w.reshape((-1, 1))) + b
     return features, labels + nd.random.normal(0, 0.01, shape=labels.shape)
@@ -27,8 +30,15 @@ def synthetic_data(w: NDArray, b: float, num_examples: int) -> tuple[NDArray, ND
 
 def data_iter(batch_size: int, features: NDArray, labels: NDArray) -> Iterator[tuple[NDArray, NDArray]]:
     """Batches of examples, in a random order; the last one is smaller where the batch size does not divide their number."""
+    batch_size = converted("data_iter", "batch_size", "int", batch_size)
+    for name, array in (("features", features), ("labels", labels)):
+        if not isinstance(array, NDArray):
+            raise ArgumentError(f"data_iter: {name} must be an NDArray, got {shown(array)}; make one with nd.array(...)")
     if batch_size < 1 or len(features) != len(labels):
-        raise ArgumentError(f"data_iter: batch_size={batch_size}, {len(features)} features, {len(labels)} labels")
+        raise ArgumentError(
+            f"data_iter: batch_size={batch_size}, {len(features)} features, {len(labels)} labels; "
+            "batch_size must be at least 1, and each feature needs a label"
+        )
     order = nd.random.shuffle(nd.arange(len(features), dtype="int32"))
     for start in range(0, len(features), batch_size):
         rows = order[start : start + batch_size]
@@ -47,7 +57,11 @@ def squared_loss(y_hat: NDArray, y: NDArray) -> NDArray:
 
 def sgd(params: Iterable[NDArray], lr: float, batch_size: int) -> None:
     """A step of stochastic gradient descent, in place: `p -= lr * p.grad / batch_size`, the gradient being a batch's sum."""
+    if not isinstance(params, Iterable):
+        raise ArgumentError(f"sgd: params must be a list of NDArrays, got {shown(params)}")
     for i, param in enumerate(params):
+        if not isinstance(param, NDArray):
+            raise ArgumentError(f"sgd: parameter {i} must be an NDArray, got {shown(param)}")
         if param.grad is None:
             raise ArgumentError(f"sgd: parameter {i} has no gradient; call its attach_grad() before the forward pass")
         param[:] = param - lr * param.grad / batch_size
@@ -76,12 +90,17 @@ def evaluate_accuracy(
 
 def _hits(y_hat: NDArray, y: NDArray) -> NDArray:
     """How many rows of scores have their largest at the label; still pending."""
+    if not isinstance(y_hat, NDArray) or not isinstance(y, NDArray):
+        raise ArgumentError(f"accuracy: scores and labels must be NDArrays, got {shown(y_hat)} and {shown(y)}")
+    if y_hat.ndim != 2 or y.shape != y_hat.shape[:1]:
+        raise ShapeError(f"accuracy: scores have shape {y_hat.shape}, labels {y.shape}; (N, classes) and (N,) are wanted")
     return (y_hat.argmax(axis=1) == y.astype("float32")).sum()
 
 
 def try_gpu(i: int = 0) -> Context:
     """gpu(i) if there is such a device, else cpu()."""
-    return gpu(i) if num_gpus() > i else cpu()
+    number: int = converted("try_gpu", "i", "int", i)
+    return gpu(number) if num_gpus() > number else cpu()
 
 
 def try_all_gpus() -> Sequence[Context]:

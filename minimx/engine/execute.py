@@ -203,7 +203,11 @@ def _fits_group(segment: Segment, record: Record, size: int, inside: set[int]) -
         if operand.slot in inside:
             if operand.spec.size != size:
                 return False
-        elif type(segment.values[operand.slot]) is Failure or segment.values[operand.slot] is None or (operand.spec.size != 1 and operand.spec.shape != result.spec.shape):
+        elif (
+            type(segment.values[operand.slot]) is Failure
+            or segment.values[operand.slot] is None
+            or (operand.spec.size != 1 and operand.spec.shape != result.spec.shape)
+        ):
             return False
     return True
 
@@ -248,10 +252,7 @@ def run_group(segment: Segment, records: list[Record], position: int, last_use: 
                 out = scratch[slot][: high - low] if whole is None else whole[low:high]
                 kernel(
                     np,
-                    *[
-                        done[operand.slot] if inside else _tile(inputs[operand], low, high)
-                        for inside, operand in sources
-                    ],
+                    *[done[operand.slot] if inside else _tile(inputs[operand], low, high) for inside, operand in sources],
                     out=out,
                 )
                 done[slot] = out

@@ -57,7 +57,8 @@ def _first_mode() -> Mode:
 
 FIRST_MODE = _first_mode()
 FIRST_BULK = env_int(
-    ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN", "MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN_FWD", "MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN_BWD"), 15
+    ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN", "MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN_FWD", "MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN_BWD"),
+    15,
 )
 
 
@@ -274,7 +275,8 @@ def push(
     **Args** `reads`, `writes`: arrays, or Vars made with `engine.Var()`, that the function reads and changes. It is called
     with the NumPy arrays behind the arrays among `reads`, then those among `writes`; Vars only order. `context`: whose lane
     runs it (default: that of the first array, else cpu(0)).
-    **Returns** None, at once. An error in the function is raised by whoever reads what it writes, or by `waitall`.
+    **Returns** None, at once. An error in the function is raised by whoever reads what it writes, or by `waitall`. A function
+    that would be called with an array that has failed is not called, and what it should have written has failed, too.
     **Raises** ArgumentError if `function` cannot be called or an entry is neither an array nor a Var. **Book** chapter 2.
 
     >>> done = Var()
@@ -318,7 +320,7 @@ def _push_naively(function: Callable[..., Any], views: Sequence[View], read: Ite
 
 
 def wait(entry: View | Var) -> None:
-    """Return when what is queued for an array or a Var has finished. Raises its failure."""
+    """Return when what is queued to write an array or a Var has finished. Raises its failure."""
     scheduler.wait_to_read(entry.var if isinstance(entry, View) else entry)
 
 

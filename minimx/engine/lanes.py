@@ -6,8 +6,8 @@ lane, or
 
   - a thread that waits for the task's result (*helping*): rather than sleep it runs the tasks that it waits for itself, so that a
     loop over small work never changes threads. It helps only with what it waits for, never with a stranger's long task.
-  - a thread that pushes faster than the lanes work (*back-pressure*): beyond `MAX_BYTES` of results in flight, or `MAX_TASKS` tasks, a push first
-    helps or waits until there is room.
+  - a thread that pushes faster than the lanes work (*back-pressure*): beyond `MAX_BYTES` of results in flight, or `MAX_TASKS`
+    tasks, a push first helps or waits until there is room.
 
 An idle worker also closes segments that their thread left open for `PATIENCE` seconds, so that recorded work starts without
 a sync.
@@ -30,7 +30,6 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,7 @@ from ..device import Context
 from .crew import after_fork as crew_after_fork, cores
 from .segment import Segment
 from .task import DONE, OPEN, QUEUED, READY, RUNNING, Task
-from .var import Failure, Var
+from .var import Failure, Var, add_note
 
 PATIENCE = 0.0005  # seconds that a segment may stay open while its lane is idle
 MAX_BYTES = env_int("MINIMX_MAX_BYTES_IN_FLIGHT", 1 << 30, 1)
@@ -289,7 +288,9 @@ class Scheduler:
             if each.state is READY:
                 return each
             if each in own:
-                raise MXNetError(f"{each.name} waits for an array that it, or work queued behind it, writes: it would wait for ever")
+                raise MXNetError(
+                    f"{each.name} waits for an array that it, or work queued behind it, writes: it would wait for ever"
+                )
             for before in (*each.predecessors, self.waits.get(each)):
                 if before is not None and before not in seen:
                     seen.add(before)
@@ -440,9 +441,7 @@ class Scheduler:
         self.failures.clear()
         for failure in unseen[1:]:
             failure.seen = True
-            note = f"and another task failed: {type(failure.error).__name__}: {failure.error}"
-            if hasattr(unseen[0].error, "add_note"):
-                unseen[0].error.add_note(note)
+            add_note(unseen[0].error, f"and another task failed: {type(failure.error).__name__}: {failure.error}")
         if unseen:
             unseen[0].deliver()
 
@@ -475,6 +474,9 @@ class Scheduler:
         self.waiting, self.waits, self.busy = 0, {}, set(self._stack())
         self.lanes, self.alone = {}, None
         crew_after_fork()
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None:  # its processes end without atexit, but call finalizers that were made after this
+            util.register_after_fork(self, lambda self: util.Finalize(None, self.at_exit, exitpriority=10))
 
     def at_exit(self) -> None:
         """Finish what is queued. A failure that nobody has seen is reported, since nobody will."""
@@ -483,6 +485,10 @@ class Scheduler:
             self.wait_all()
         except Exception as error:
             print(f"minimx: at exit, a failure that nobody had seen: {type(error).__name__}: {error}", file=sys.stderr)
+        finally:
+            with self.lock:
+                self.alone = None
+                self.finished.notify_all()
 
 
 scheduler = Scheduler()
@@ -495,9 +501,4 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def in_order(tasks: Iterable[Any]) -> list[Any]:
-    """Events sorted by their start."""
-    return sorted(tasks, key=lambda event: event[2])
-
-
-__all__ = ["Lane", "Scheduler", "cores", "in_order", "scheduler"]
+__all__ = ["Lane", "Scheduler", "cores", "scheduler"]

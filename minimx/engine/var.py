@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from .task import Task
 
 
+def add_note(error: BaseException, note: str) -> None:
+    """Let `error` tell something more."""
+    if hasattr(error, "add_note"):  # Python 3.11
+        error.add_note(note)
+    elif error.args and isinstance(error.args[0], str):
+        error.args = (f"{error.args[0]}\n{note}", *error.args[1:])
+
+
 class Failure:
     """An error in a task. It is shared by every Var that the task, or what depends on it, should have written."""
 
@@ -28,11 +36,7 @@ class Failure:
         self.trace = error.__traceback__
         self.seen = False  # delivered to somebody: waitall need not raise it again
         if where is not None:
-            note = f"{what} was queued by {where[0]}, line {where[1]}"
-            if hasattr(error, "add_note"):  # Python 3.11
-                error.add_note(note)
-            elif error.args and isinstance(error.args[0], str):
-                error.args = (f"{error.args[0]}\n{note}", *error.args[1:])
+            add_note(error, f"{what} was queued by {where[0]}, line {where[1]}")
 
     def deliver(self) -> None:
         """Raise the original error. Each delivery starts from the original traceback, so that it does not grow."""

@@ -91,6 +91,7 @@ class Parameter:
         self._differentiable = differentiable
         self._allow_deferred_init = allow_deferred_init
         self._var: Symbol | None = None
+        self._trainer: Any = None  # the Trainer that updates it, if there is one
         self._data: list[NDArray] | None = None  # one for each device
         self._grad: list[NDArray] | None = None
         self._ctx_list: list[Context] = []
@@ -104,7 +105,7 @@ class Parameter:
         return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_grad": None, "_var": None}
+        return {**self.__dict__, "_grad": None, "_var": None, "_trainer": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """A copy (deepcopy, pickle) has arrays of its own, with gradients of its own, all 0."""
@@ -361,8 +362,14 @@ class Parameter:
                 raise ParameterError(f"Parameter '{self.name}' has not been initialized; call initialize() before set_data()")
             self._deferred_init = (*self._deferred_init[:3], array.astype(self._dtype, copy=False))
             return
+        if self._trainer is not None:
+            self._trainer._value_replaced(self)
         for target in self._data:
             target[:] = array
+
+    def _set_trainer(self, trainer: Any) -> None:
+        """Note the Trainer that updates this parameter; None for none."""
+        self._trainer = trainer
 
     def zero_grad(self) -> None:
         """Set the gradients to 0, if there are any."""

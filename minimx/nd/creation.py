@@ -11,7 +11,7 @@ from .. import device, storage
 from ..base import ArgumentError, DTypeLike, ShapeError, as_dtype, shown
 from ..device import Context, current_context
 from ..engine.var import Var
-from ..fields import converted
+from ..fields import are_ints, converted
 from ..op import Op, Spec, normalize_axis
 from ..ops import creation, joining, layout
 from ..ops.forms import as_number
@@ -32,7 +32,7 @@ def as_context(ctx: Context | None) -> Context:
 
 def as_known_shape(name: str, shape: ShapeLike) -> tuple[int, ...]:
     """`shape` as a tuple. Raises ShapeError for lengths below 1: in MXNet 1.x, 0 stands for a length that is not known."""
-    known: tuple[int, ...] = converted(name, "shape", "tuple[int, ...]", shape)
+    known: tuple[int, ...] = shape if are_ints(shape) else converted(name, "shape", "tuple[int, ...]", shape)  # type: ignore[assignment]
     if not known or any(length < 1 for length in known):
         raise ShapeError(f"{name}: shape {shown(known)} is not known completely; every length must be at least 1")
     return known

@@ -19,6 +19,7 @@ from ..device import Context, current_context
 from ..engine.front import submit, value_of, wait as engine_wait
 from ..engine.var import Failure, Var, View
 from ..op import Op, Spec, Tensor
+from ..ops.creation import require_storable
 from ..seeds import next_key
 
 autograd_state = autograd.state
@@ -60,6 +61,8 @@ def host_numbers(value: Any, dtype: np.dtype[Any], who: str) -> np.ndarray[Any, 
         raise DTypeError(f"{who}: {value.dtype} cannot become {dtype.name}; take a real part of it, or convert it with astype()")
     if isinstance(value, Tensor) and not isinstance(value, Array):
         raise ArgumentError(f"{who}: {shown(value)} has no value until it is bound")
+    if dtype.kind in "iu" and isinstance(value, (int, float, np.integer, np.floating)):
+        require_storable(who, value, dtype)
     try:
         if value is None or (isinstance(value, np.ndarray) and value.dtype.kind == "O" and None in value.tolist()):
             raise TypeError("None is no number")

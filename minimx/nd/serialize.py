@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from .. import device, files, storage
-from ..base import CODE_OF_DTYPE, DTYPE_OF_CODE, FLOAT32, ArgumentError, DTypeError, FileFormatError
+from ..base import CODE_OF_DTYPE, DTYPE_OF_CODE, FLOAT32, ArgumentError, DTypeError, FileFormatError, shown
 from ..device import Context, cpu, gpu
 from ..engine.front import value_of
 from ..engine.var import Var
@@ -198,7 +198,8 @@ def decode(buffer: bytes | bytearray | memoryview) -> tuple[list[np.ndarray[Any,
 
 
 def buffer_reader(buffer: bytes | bytearray | memoryview) -> Reader:
-    return Reader(io.BytesIO(buffer), memoryview(buffer).nbytes, "buffer")
+    view = memoryview(buffer)
+    return Reader(io.BytesIO(view if view.contiguous else view.tobytes()), view.nbytes, "buffer")
 
 
 # ---- writing
@@ -257,10 +258,18 @@ def save(fname: files.PathLike, data: NDArray | Sequence[NDArray] | Mapping[str,
     elif isinstance(data, (list, tuple)):
         arrays = list(data)
     else:
-        raise ArgumentError(f"nd.save: data must be an NDArray, a list or a dict of them, got {type(data).__name__}")
-    for each, kind in [(name, str) for name in names] + [(array, NDArray) for array in arrays]:
-        if not isinstance(each, kind):
-            raise ArgumentError(f"nd.save: data has a {type(each).__name__} where a {kind.__name__} is wanted")
+        raise ArgumentError(f"nd.save: data must be an NDArray, a list or a dict of them, got {shown(data)}")
+    for position, array in enumerate(arrays):
+        if not isinstance(array, NDArray):
+            entry = shown(names[position]) if names else position
+            raise ArgumentError(f"nd.save: data[{entry}] must be an NDArray, got {shown(array)}")
+    for name in names:
+        if not isinstance(name, str):
+            raise ArgumentError(f"nd.save: data must have names that are str, got {shown(name)}")
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ArgumentError(f"nd.save: the name {shown(name)} cannot be written as UTF-8") from None
     devices = [(array.context.device_typeid, array.context.device_id) for array in arrays]
     files.replace_file(fname, encode([host_value(array) for array in arrays], names, devices))
 
@@ -285,12 +294,15 @@ def load(fname: files.PathLike) -> list[NDArray] | dict[str, NDArray]:
 def load_frombuffer(buf: bytes | bytearray | memoryview) -> list[NDArray] | dict[str, NDArray]:
     """The arrays in the bytes of a file: see `load`. **Source** MXNet `nd.load_frombuffer`."""
     if not isinstance(buf, (bytes, bytearray, memoryview)):
-        raise ArgumentError(f"nd.load_frombuffer: bytes are wanted, got {type(buf).__name__}")
+        raise ArgumentError(f"nd.load_frombuffer: bytes are wanted, got {shown(buf)}")
     return loaded(buffer_reader(buf))
 
 
 def loaded(reader: Reader) -> list[NDArray] | dict[str, NDArray]:
     entries, names = read_list(reader)
+    if len(set(names)) != len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise reader.error(f"two arrays have the name {shown(twice)}, and a dict holds one; the file is damaged")
     arrays = [load_entry(reader, entry) for entry in entries]
     return dict(zip(names, arrays)) if names else arrays
 

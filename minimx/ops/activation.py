@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from ..base import ArgumentError
 from ..op import Array, How, Op, Spec, T, apply, attributes, register
 from .forms import FLOATS, NUMBERS, Unary, as_number, require_kind, scratch
@@ -172,9 +174,15 @@ class SmoothL1(Unary):
     def ignored_attrs(cls) -> tuple[str, ...]:
         return (*Op.ignored_attrs(), "is_int")
 
+    def square(self, dtype: Any) -> float:
+        """The square of `scalar`, or the largest number of `dtype` if that is less."""
+        return float(np.minimum(float(self.scalar) * float(self.scalar), np.finfo(dtype).max))
+
     def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
         number = data.dtype.type
-        square = number(self.scalar**2)
+        square = number(self.square(data.dtype))
+        if square == np.finfo(data.dtype).max:  # the square piece is narrower than numbers are apart
+            return xp.abs(data, out=out)
         size = xp.abs(data, out=xp.empty_like(data))
         near = xp.minimum(size, number(1) / square)  # with it both pieces are one formula: near * (size - near / 2) * square
         xp.subtract(size, near * number(0.5), out=size)
@@ -182,7 +190,7 @@ class SmoothL1(Unary):
         return xp.multiply(size, near, out=size if out is None else out)
 
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
-        return (g * (data * self.scalar**2).clip(-1.0, 1.0),)
+        return (g * (data * self.square(data.dtype)).clip(-1.0, 1.0),)
 
 
 def smooth_l1(data: T, scalar: float = 1.0, **how: Unpack[How]) -> T:

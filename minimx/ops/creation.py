@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..base import ArgumentError, ShapeError
+from ..base import ArgumentError, DTypeError, ShapeError
 from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register
 from .reduce import Axes, as_axes, float32
 from .shape import as_shape
@@ -67,6 +67,13 @@ class Ones(Creation):
         return xp.ones(self.shape, self.dtype)
 
 
+def require_storable(name: str, value: float, dtype: np.dtype[Any]) -> None:
+    """Raise DTypeError unless integers of `dtype` reach to the number `value`; a fraction is cut off, as NumPy and MXNet do."""
+    limits = np.iinfo(dtype)
+    if not limits.min - 1 < value < limits.max + 1:
+        raise DTypeError(f"{name}: value is {value}, which {dtype.name} cannot hold; it has {limits.min} to {limits.max}")
+
+
 @register("_full")
 class Full(Creation):
     value: float
@@ -74,6 +81,8 @@ class Full(Creation):
     dtype: np.dtype[Any] = float32
 
     def infer(self) -> Spec:
+        if self.dtype.kind in "iu":
+            require_storable(self.name, self.value, self.dtype)
         return self.filled(self.shape, self.dtype)
 
     def kernel(self, xp: Any) -> Array:

@@ -53,7 +53,7 @@ class Distribution(Op):
             if wanted == "greater than 0" and not isinstance(value, NUMBER):
                 wanted = "at least 0"
             if not everywhere(REQUIREMENTS[wanted](value)):
-                shown = f"is {value}" if isinstance(value, NUMBER) else "has elements that are not"
+                shown = f"is {value}" if isinstance(value, NUMBER) else "has elements out of its range"
                 raise MXNetError(f"{self.name}: {name} {shown}; it must be {wanted}")
 
     def vjp(self, g: Any, y: Any, *inputs: Any) -> tuple[Any, ...]:

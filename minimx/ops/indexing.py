@@ -87,8 +87,8 @@ def check_mode(op: Op, mode: str, *allowed: str) -> None:
 
 
 def check_scalar(op: Op, what: str, value: float, dtype: np.dtype[Any]) -> None:
-    """Raise DTypeError if storing the number `value` as `dtype` would cut off its fraction."""
-    if dtype.kind in "iu" and not float(value).is_integer():
+    """Raise DTypeError if storing the number `value` as `dtype` would make it another one."""
+    if dtype.kind in "iu" and not (float(value).is_integer() and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max):
         raise DTypeError(
             f"{op.name}: {what} is {value}, which {dtype.name} cannot hold; convert the array with astype('float32')"
         )

@@ -22,6 +22,7 @@ from .linalg_packing import linalg_extractdiag, linalg_makediag, only_triangle, 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+SINGULAR = "it is singular, or has elements that are not finite"
 BLOCK = 64  # triangles up to this order are solved by LAPACK's general solver, larger ones in halves
 
 
@@ -96,7 +97,8 @@ class Potri(Op):
     def kernel(self, xp: Any, A: Array) -> Array:
         factor = xp.tril(widened(xp, A))
         _require_solvable(self, xp, factor)
-        inverse = solve_lower(xp, factor, xp.broadcast_to(xp.eye(A.shape[-1], dtype=factor.dtype), factor.shape))
+        identity = xp.broadcast_to(xp.eye(A.shape[-1], dtype=factor.dtype), factor.shape)
+        inverse = attempt(self, SINGULAR, solve_lower, xp, factor, identity)
         return xp.matmul(swapped(inverse, True), inverse).astype(A.dtype, copy=False)
 
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
@@ -180,9 +182,9 @@ class Trsm(Op):
         right = swapped(widened(xp, B), self.rightside)
         _require_solvable(self, xp, triangle)
         if self.lower != (self.transpose != self.rightside):
-            solution = solve_lower(xp, triangle, right)
+            solution = attempt(self, SINGULAR, solve_lower, xp, triangle, right)
         else:
-            solution = solve_lower(xp, triangle[..., ::-1, ::-1], right[..., ::-1, :])[..., ::-1, :]
+            solution = attempt(self, SINGULAR, solve_lower, xp, triangle[..., ::-1, ::-1], right[..., ::-1, :])[..., ::-1, :]
         solution = xp.ascontiguousarray(swapped(solution, self.rightside).astype(B.dtype, copy=False))
         if self.alpha != 1.0:
             solution *= self.alpha

@@ -320,7 +320,7 @@ class DropoutLayer(Op):
         return (data, data.with_shape(mask)) if self.active else data
 
     def _mask_shape(self, shape: Shape) -> Shape:
-        shared = [normalize_axis(self, axis, len(shape), "axes has") for axis in self.axes]
+        shared = [normalize_axis(self, axis, len(shape), "axes:") for axis in self.axes]
         return tuple(1 if axis in shared else length for axis, length in enumerate(shape))
 
     def kernel(self, xp: Any, data: Array, key: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..base import ShapeError
+from ..base import ArgumentError, ShapeError
 from ..op import Array, How, Spec, T, apply, attributes, register
 from .optim import Update, blend, checked_update, clipped, require_count
 
@@ -293,6 +293,8 @@ class FTMLUpdate(Update):
 
     def infer(self, weight: Spec, grad: Spec, *states: Spec) -> Spec:
         require_count(self, self.t)
+        if self.lr == 0:
+            raise ArgumentError(f"{self.name}: lr is 0, and the step divides by it; leave the step out, or give a small number")
         return checked_update(self, self.inputs, weight, grad, *states)
 
     def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:

@@ -80,6 +80,8 @@ class Multiple(Op):
         return [data[first * size : (first + 1) * size] for first in range(self.count)]
 
     def infer(self, *data: Spec) -> Spec | tuple[Spec, ...]:
+        if self.count < 1:
+            raise ArgumentError(f"{self.name}: the number of weights is {self.count}, wants 1 or more")
         wanted = self.count * len(self.group) + len(self.tail)
         if len(data) != wanted:
             names = ", ".join(self.group) + (f"; then {', '.join(self.tail)}" if self.tail else "")

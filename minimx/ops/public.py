@@ -38,6 +38,7 @@ from .casting import (  # fmt: skip
     stop_gradient,
     zeros_like,
 )
+from .conv import Convolution
 from .creation import ravel_multi_index, shape_array, size_array, unravel_index
 from .density import (  # fmt: skip
     random_pdf_dirichlet,
@@ -122,6 +123,7 @@ from .optim_multi import (  # fmt: skip
     preloaded_multi_sgd_update,
 )
 from .padding import Pad, diag, flip, pad, reverse
+from .pool import Pooling
 from .powers import broadcast_hypot, broadcast_maximum, broadcast_minimum, broadcast_power, maximum, minimum, power
 from .random import (  # fmt: skip
     sample_exponential,
@@ -199,9 +201,9 @@ from .unary import (  # fmt: skip
 )
 
 __all__ = [
-    "Activation", "BlockGrad", "Cast", "Concat", "Dropout", "ElementWiseSum", "Embedding", "Flatten", "FullyConnected",
-    "GroupNorm", "InstanceNorm", "L2Normalization", "LayerNorm", "LeakyReLU", "LinearRegressionOutput",
-    "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "Pad", "Reshape", "SVMOutput", "SequenceLast",
+    "Activation", "BlockGrad", "Cast", "Concat", "Convolution", "Dropout", "ElementWiseSum", "Embedding", "Flatten",
+    "FullyConnected", "GroupNorm", "InstanceNorm", "L2Normalization", "LayerNorm", "LeakyReLU", "LinearRegressionOutput",
+    "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "Pad", "Pooling", "Reshape", "SVMOutput", "SequenceLast",
     "SequenceMask", "SequenceReverse", "SliceChannel", "Softmax", "SoftmaxActivation", "SoftmaxOutput", "SwapAxis", "abs",
     "adam_update", "add", "add_n", "all_finite", "amp_cast", "amp_multicast", "arccos", "arccosh", "arcsin", "arcsinh",
     "arctan", "arctanh", "argmax", "argmax_channel", "argmin", "argsort", "batch_dot", "batch_take", "broadcast_add",

@@ -168,7 +168,7 @@ def slice(
     more bounds than axes; ArgumentError for tuples of different lengths or a step of 0. **Gradient** `g` in its place, 0
     elsewhere. **Source** MXNet `slice`.
     """
-    return apply(Slicing(as_bounds(begin), as_bounds(end), as_bounds(step)), data, **how)
+    return apply(Slicing(as_bounds(begin), as_bounds(end), () if step is None else as_bounds(step)), data, **how)
 
 
 crop = slice
@@ -260,7 +260,7 @@ def slice_assign(
     **Shapes** lhs (...), rhs that of the slice, result that of lhs. **Gradient** for lhs `g` with zeros in the slice, for rhs the
     slice of `g`. **Source** MXNet `_slice_assign`.
     """
-    return apply(SliceAssign(as_bounds(begin), as_bounds(end), as_bounds(step)), lhs, rhs, **how)
+    return apply(SliceAssign(as_bounds(begin), as_bounds(end), () if step is None else as_bounds(step)), lhs, rhs, **how)
 
 
 def slice_assign_scalar(
@@ -276,4 +276,4 @@ def slice_assign_scalar(
     **Raises** DTypeError if an array of integers cannot hold the number. **Gradient** `g` with zeros in the slice. **Source**
     MXNet `_slice_assign_scalar`.
     """
-    return apply(SliceAssignScalar(scalar, as_bounds(begin), as_bounds(end), as_bounds(step)), data, **how)
+    return apply(SliceAssignScalar(scalar, as_bounds(begin), as_bounds(end), () if step is None else as_bounds(step)), data, **how)

@@ -6,12 +6,14 @@ Nothing here changes a value. It makes graphs and files look as MXNet's own, so 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ..base import ArgumentError, MXNetError
+from ..fields import spelt
 from ..op import NODE_KEYS, Op
 
 # ---- names
@@ -134,7 +136,9 @@ def attr_text(value: Any) -> str:
 
 def written_attrs(op: Op, operands: int) -> dict[str, str]:
     """The attributes of a node that a function made: those that differ from their defaults, and those that MXNet always writes."""
-    attrs = {key: attr_text(getattr(op, key)) for key in SPELT_OUT.get(op.name, ()) if getattr(op, key, None) is not None}
+    values = {spelt(field): getattr(op, field.name) for field in dataclasses.fields(op)}
+    spelt_out = (key for key in SPELT_OUT.get(op.name, ()) if values.get(key) is not None)
+    attrs = {key: attr_text(values[key]) for key in spelt_out if not (isinstance(values[key], tuple) and not values[key])}
     attrs.update(op.attrs())
     if op.inputs and op.inputs[-1].endswith("*") and "num_outputs" not in attrs:
         attrs["num_args"] = str(operands)  # MXNet cannot read the node without it

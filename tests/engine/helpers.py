@@ -1,4 +1,4 @@
-"""What the tests of the engine share: operations that tell when they run, waiting for a condition, and scripts in processes of their own."""
+"""What the tests of the engine share: operations that tell when they run, gates, and scripts in processes of their own."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Random programs of reads, writes, views, pushed functions and failures, and two ways to run them.
 
-`run` executes a program on the engine as it is. `run_naively` executes it one instruction after the other under NaiveEngine, and keeps book of
-what has failed: an instruction that reads something failed is skipped, and what it should have written has failed with the same error. The
-engine's contract is that both end alike, value for value and error for error.
+`run` executes a program on the engine as it is. `run_naively` executes it one instruction after the other under NaiveEngine,
+and keeps book of what has failed: an instruction that reads something failed is skipped, and what it should have written has
+failed with the same error. The engine's contract is that both end alike, value for value and error for error.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def run(program: Program) -> list[Any]:
                     with contextlib.suppress(Exception):
                         engine.waitall()
                 else:
-                    _, function, becomes = effect(step, registers)
+                    _, function, _ = effect(step, registers)
                     result = function(registers)
                     if result is not None:
                         registers[step.a] = result
@@ -330,5 +330,6 @@ def run_naively(program: Program) -> list[Any]:
 def same(left: Sequence[Any], right: Sequence[Any]) -> bool:
     """Whether two logs are equal, bit for bit."""
     return len(left) == len(right) and all(
-        (one == other) if isinstance(one, str) or isinstance(other, str) else np.array_equal(one, other) for one, other in zip(left, right)
+        (one == other) if isinstance(one, str) or isinstance(other, str) else np.array_equal(one, other)
+        for one, other in zip(left, right)
     )

@@ -648,7 +648,7 @@ def test_results_are_equal_without_threads() -> None:
 def test_bad_calls_of_push() -> None:
     with pytest.raises(mx.base.ArgumentError, match="must be callable, got int"):
         engine.push(3)  # type: ignore[arg-type]
-    with pytest.raises(mx.base.ArgumentError, match="arrays or engine.Var"):
+    with pytest.raises(mx.base.ArgumentError, match="hold arrays or"):
         engine.push(print, reads=[np.ones(2)])  # type: ignore[list-item]
 
 
@@ -663,3 +663,16 @@ def test_trace_logs_tasks() -> None:
     assert ("cpu(1)", "first") in [event[:2] for event in events]
     assert all(start <= end for _, _, start, end in events)
     assert events == sorted(events, key=lambda event: event[2])
+
+
+def test_a_task_may_trace() -> None:
+    logs: list[list[tuple[str, str, float, float]]] = []
+
+    def task() -> None:
+        with engine.trace() as events:
+            engine.push(lambda: None, name="inner", context=cpu(0))
+        logs.append(events)
+
+    engine.push(task, context=cpu(0))
+    engine.waitall()
+    assert [name for _, name, _, _ in logs[0]] == ["inner"]

@@ -169,7 +169,7 @@ def test_devices_do_not_mix() -> None:
     with mx.device.simulate_gpus(2):
         x, y, z = nd.ones((2,)), nd.ones((2,), ctx=gpu(0)), nd.ones((2,), ctx=gpu(1))
         for left, right in ((x, y), (y, x), (y, z)):
-            with pytest.raises(DeviceError, match="operands are on .* as_in_context"):
+            with pytest.raises(DeviceError, match=r"operands are on .* as_in_context"):
                 left + right
         assert (x + nd.ones((2,), ctx=cpu(1))).context == cpu(0)  # the memory is one
 

@@ -1,7 +1,7 @@
 """Random programs end as they would under NaiveEngine: every value, and every error where NaiveEngine has it.
 
-One to four lanes with one or two workers each, segments of one to fifteen operations, parts of the program lazy, functions that take their time, and
-a gate that holds some arrays back so that much is queued behind them.
+One to four lanes with one or two workers each, segments of one to fifteen operations, parts of the program lazy, functions that
+take their time, and a gate that holds some arrays back so that much is queued behind them.
 """
 
 from __future__ import annotations
@@ -67,8 +67,19 @@ def _forgetful_writes(self: Task, var: Var, scheduler: object) -> None:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.xfail(strict=True, reason="a deliberate fault: writes do not wait for reads, nor for earlier writes")
+@pytest.mark.xfail(
+    strict=True, raises=AssertionError, reason="a deliberate fault: writes do not wait for reads, nor for earlier writes"
+)
 def test_the_twin_whose_writes_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Task, "writes", _forgetful_writes)
-    found = settings(thorough, phases=[Phase.generate], database=None, derandomize=True)
-    found(given(programs(2))(check))()
+    bitten: list[Program] = []
+
+    def collect(program: Program) -> None:  # the fault does not show each time, and Hypothesis would complain of that
+        try:
+            check(program)
+        except Exception:
+            bitten.append(program)
+
+    settings(thorough, phases=[Phase.generate], database=None)(given(programs(2))(collect))()
+    lanes.scheduler.bytes_in_flight = 0  # segments that the fault tied into a knot leave a wrong account
+    assert not bitten

@@ -94,6 +94,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is measured through /proc")
 def test_a_million_pushes_take_bounded_memory() -> None:
     token, count = engine.Var(), 0
@@ -408,7 +409,10 @@ def compute(x: nd.NDArray) -> bool:
     engine.push(lambda value: value.fill(5), writes=[y])
     z = nd.dot(nd.ones((300, 300)), nd.ones((300, 300)))
     return bool(
-        (y.asnumpy() == 5).all() and z.asnumpy()[0, 0] == 300 and (x.asnumpy() == 2).all() and (nd.ones((1 << 20,)) + 1).sum().asscalar()
+        (y.asnumpy() == 5).all()
+        and z.asnumpy()[0, 0] == 300
+        and (x.asnumpy() == 2).all()
+        and (nd.ones((1 << 20,)) + 1).sum().asscalar()
     )
 
 
@@ -471,24 +475,29 @@ def test_fork_inside_a_task() -> None:
     assert results == [0]
 
 
-def _child(x: Any, answers: Any) -> None:
+def _child(x: Any, answers: Any, folder: Any) -> None:
     answers.put(compute(x))
+    gate = threading.Event()
+    engine.push(lambda: gate.wait(PATIENT), writes=[token := engine.Var()])
+    engine.push(lambda: (folder / f"{os.getpid()}").touch(), reads=[token])
+    gate.set()  # the process ends with work queued
 
 
 @posix
-def test_multiprocessing_fork() -> None:
+def test_multiprocessing_fork(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
     answers = context.Queue()
     x = nd.ones((LARGE,)) + 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        children = [context.Process(target=_child, args=(x, answers)) for _ in range(2)]
+        children = [context.Process(target=_child, args=(x, answers, tmp_path)) for _ in range(2)]
         for child in children:
             child.start()
     assert [answers.get(timeout=PATIENT) for _ in children] == [True, True]
     for child in children:
         child.join(PATIENT)
         assert child.exitcode == 0
+    assert {path.name for path in tmp_path.iterdir()} == {str(child.pid) for child in children}
 
 
 # ---- exit
@@ -537,6 +546,23 @@ threading.Thread(target=push).start()
 sys.exit(0)
 """
     assert script(code) == "101"
+
+
+def test_exit_while_a_daemon_pushes_for_ever() -> None:
+    code = """
+import itertools, os, threading
+from minimx import engine, nd
+x, started = nd.ones((40000,)), threading.Event()
+def push():
+    for number in itertools.count():
+        engine.push(lambda value: None, reads=[x])
+        y = x + 1
+        if number == 3000: started.set()
+threading.Thread(target=push, daemon=True).start()
+started.wait()
+engine.push(lambda value: os.write(1, b"done"), writes=[x])
+"""
+    assert script(code) == "done"
 
 
 # ---- random programs of many threads

@@ -351,7 +351,7 @@ DROPOUT = [
                 ArgumentError,
                 "mode='foo' is not known; choose one of training, always",
             ),
-            Bad(lambda nd: nd.Dropout(nd.ones((2,)), axes=(1,)), ShapeError, "Dropout: axes has 1 is out of range"),
+            Bad(lambda nd: nd.Dropout(nd.ones((2,)), axes=(1,)), ShapeError, "Dropout: axes: 1 is out of range"),
             Bad(lambda nd: nd.Dropout(nd.ones((2,), dtype="int32")), DTypeError, "data is int32, wants a floating dtype"),
         ),
     ),

@@ -1,0 +1,310 @@
+"""Trainer: the optimizer of a network, one step for each batch.
+
+After `backward` every parameter has a gradient on each device that computed with it. `step` adds these up, divides by the size of the
+batch and updates: either once, in the store (local_store.py), from which the weights go back to all devices, or on each device with the
+summed gradient. Both give the same weights. Book: chapter 3; several devices: chapter 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import optimizer as opt
+from ..base import ArgumentError, DeviceError, MXNetError, env_int
+from ..device import Context
+from ..nd import NDArray
+from .local_store import KINDS, LocalStore, read_states, write_states
+from .parameter import Parameter, ParameterDict, ParameterError
+
+__all__ = ["StaleGradientError", "Trainer"]
+
+
+class StaleGradientError(MXNetError, UserWarning):
+    """A step is to be made with a gradient that no backward wrote since the last one. (MXNet raises a UserWarning: the second base.)"""
+
+
+class Trainer:
+    """Updates parameters with an optimizer.
+
+    **Args** `params`: a ParameterDict or a dict of Parameters, taken in the order of their names, or a list of them, all initialized on
+    the same devices. `optimizer`: an Optimizer or its name; `optimizer_params`: the arguments for a name. `kvstore`: how gradients of
+    several devices come together: "device" (added on the first device), "local" (in host memory), an object with the methods of
+    MXNet's KVStore, or None (not at all: each device is updated by its own gradient). With one device there is nothing to add.
+    `update_on_kvstore`: update once and send weights to all devices (True), or update on each device (False); None is True for several
+    devices, unless MXNET_UPDATE_ON_KVSTORE is 0.
+
+    **Raises** ValueError for other things than parameters, or an unknown store; RuntimeError for parameters that are not initialized;
+    AssertionError for an Optimizer together with `optimizer_params`. **Source** MXNet `gluon.Trainer`.
+
+    >>> from minimx import autograd, gluon
+    >>> weight = gluon.Parameter("weight", shape=(2,))
+    >>> weight.initialize("ones")
+    >>> trainer = gluon.Trainer([weight], "sgd", {"learning_rate": 0.5})
+    >>> with autograd.record():
+    ...     loss = (weight.data() * mx.nd.array([1, 2])).sum()
+    >>> loss.backward()
+    >>> trainer.step(batch_size=1)
+    >>> weight.data().asnumpy().tolist()
+    [0.5, 0.0]
+    """
+
+    def __init__(
+        self, params: ParameterDict | Mapping[str, Parameter] | Sequence[Parameter], optimizer: str | opt.Optimizer,
+        optimizer_params: Mapping[str, Any] | None = None, kvstore: Any = "device",
+        compression_params: Mapping[str, Any] | None = None, update_on_kvstore: bool | None = None,
+    ) -> None:  # fmt: skip
+        self._params = as_parameters(params)
+        if compression_params:
+            raise ArgumentError("Trainer: gradients are not compressed within one process; leave compression_params out")
+        if isinstance(kvstore, str) and kvstore not in KINDS:
+            raise ArgumentError(
+                f"Trainer: there is no kvstore {kvstore!r} here; choose one of {', '.join(map(repr, KINDS))}, an object with the methods "
+                "broadcast, pushpull and is_capable, or None"
+            )
+        self._param2idx = {param.name: i for i, param in enumerate(self._params)}
+        self._contexts = self._check_contexts()
+        self._init_optimizer(optimizer, dict(optimizer_params or {}))
+        for param in self._params:
+            param._set_trainer(self)
+        self._scale = self._optimizer.rescale_grad
+        self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
+        self._reset_kvstore()
+
+    def _check_contexts(self) -> list[Context]:
+        """The devices of all parameters, which must be the same."""
+        contexts = self._params[0].list_ctx()
+        for param in self._params[1:]:
+            if param.list_ctx() != contexts:
+                raise ParameterError(
+                    f"All Parameters must be initialized on the same set of contexts, but Parameter {param.name} is initialized on "
+                    f"{param.list_ctx()} while previous Parameters are initialized on {contexts}."
+                )
+        return list(contexts)
+
+    def _init_optimizer(self, optimizer: str | opt.Optimizer, arguments: dict[str, Any]) -> None:
+        param_dict = dict(enumerate(self._params))
+        if isinstance(optimizer, opt.Optimizer):
+            if arguments:
+                raise ParameterError("optimizer_params must be None if optimizer is an instance of Optimizer instead of str")
+            self._optimizer = optimizer
+            optimizer.param_dict = param_dict
+        else:
+            self._optimizer = opt.create(optimizer, param_dict=param_dict, **arguments)
+        self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
+
+    # ---- the store
+
+    def _reset_kvstore(self) -> None:
+        """Begin with a new store at the next step. One that updates loses its states."""
+        self._kv_initialized = False
+        self._kvstore: Any = None
+        self._update_on_kvstore: bool | None = None
+        self._params_to_init = list(self._params)
+
+    def _value_replaced(self, param: Parameter) -> None:
+        """A parameter got a value from outside: the states of updates in the store are about another one."""
+        if self._kv_initialized and self._update_on_kvstore and all(param is not other for other in self._params_to_init):
+            self._reset_kvstore()
+
+    def _init_kvstore(self) -> None:
+        """Make the store, if one is needed."""
+        kvstore, wanted = self._kvstore_params["kvstore"], self._kvstore_params["update_on_kvstore"]
+        if isinstance(kvstore, str):
+            kvstore = LocalStore(kvstore) if len(self._contexts) > 1 else None
+        if kvstore is not None:
+            update = env_int("MXNET_UPDATE_ON_KVSTORE", 1) != 0 if wanted is None else wanted
+            if update and not kvstore.is_capable("optimizer"):
+                if wanted:
+                    raise ArgumentError(f"Please set update_on_kvstore=False when training with {type(kvstore)}")
+                update = False
+            if update:
+                kvstore.set_optimizer(self._optimizer)
+            self._update_on_kvstore = update
+        self._kvstore = kvstore
+        self._kv_initialized = True
+
+    def _init_params(self) -> None:
+        """Let all devices begin with the same values; parameters whose shape is not known yet come later."""
+        waiting = []
+        for param in self._params_to_init:
+            if self._kvstore is None:
+                continue
+            if param._deferred_init:
+                waiting.append(param)
+            else:
+                arrays = param.list_data()
+                self._kvstore.broadcast(self._param2idx[param.name], arrays[0], arrays)
+        self._params_to_init = waiting
+
+    def _begin(self) -> None:
+        """What comes before every step."""
+        if not self._kv_initialized:
+            self._init_kvstore()
+        if self._params_to_init:
+            self._init_params()
+
+    # ---- learning rate
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the optimizer now."""
+        return self._optimizer.learning_rate
+
+    @property
+    def optimizer(self) -> opt.Optimizer:
+        """The optimizer."""
+        return self._optimizer
+
+    def set_learning_rate(self, lr: float) -> None:
+        """Set the learning rate. **Raises** UserWarning if the optimizer has a scheduler."""
+        self._optimizer.set_learning_rate(lr)
+
+    # ---- steps
+
+    def step(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
+        """Add up the gradients of all devices, divide them by `batch_size`, and update.
+
+        To be called after `backward` and outside `record`. **Args** `batch_size`: of all devices together; 1 if the loss is a mean
+        already. `ignore_stale_grad`: parameters whose gradient no backward wrote since the last step stay as they are. **Raises**
+        UserWarning for such a parameter otherwise, and then nothing is updated.
+        """
+        self._check_and_rescale_grad(self._scale / batch_size)
+        self._begin()
+        if not ignore_stale_grad:
+            self._check_fresh()
+        self._allreduce_grads()
+        self._update(ignore_stale_grad)
+
+    def allreduce_grads(self) -> None:
+        """Only the first half of `step`: every device gets the sum of the gradients, which can then be changed before `update`.
+
+        **Raises** AssertionError if the store updates; make the Trainer with `update_on_kvstore=False`.
+        """
+        self._begin()
+        self._refuse_on_kvstore("allreduce_grads()")
+        self._allreduce_grads()
+
+    def update(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
+        """Only the second half of `step`: divide the gradients by `batch_size`, and update.
+
+        **Args** and **Raises** as `step`; AssertionError if the store updates.
+        """
+        self._begin()
+        self._refuse_on_kvstore("update()")
+        self._check_and_rescale_grad(self._scale / batch_size)
+        if not ignore_stale_grad:
+            self._check_fresh()
+        self._update(ignore_stale_grad)
+
+    def _refuse_on_kvstore(self, what: str) -> None:
+        if self._update_on_kvstore:
+            raise ParameterError(
+                f"{what} when parameters are updated on kvstore is not supported. Try setting `update_on_kvstore` to False when creating "
+                "trainer."
+            )
+
+    def _check_and_rescale_grad(self, scale: float) -> None:
+        """Have the optimizer multiply gradients by `scale`."""
+        self._optimizer.rescale_grad = scale
+
+    def _trained(self) -> list[tuple[int, Parameter]]:
+        """The parameters that have gradients, with their indices."""
+        return [(i, param) for i, param in enumerate(self._params) if param.grad_req != "null"]
+
+    def _check_fresh(self) -> None:
+        """Raise StaleGradientError unless all gradients were written since the last step."""
+        for _, param in self._trained():
+            for array in self._arrays(param):
+                if not array._fresh_grad:
+                    raise StaleGradientError(
+                        f"Gradient of Parameter `{param.name}` on context {array.context} has not been updated by backward since last "
+                        "`step`. This could mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this "
+                        "iteration. If you are intentionally only using a subset, call step with ignore_stale_grad=True to suppress this "
+                        "warning and skip updating of Parameters with stale gradient"
+                    )
+
+    def _arrays(self, param: Parameter) -> list[NDArray]:
+        """The values of a parameter, one for each device of this trainer."""
+        arrays = param.list_data()
+        if len(arrays) != len(self._contexts):
+            raise DeviceError(
+                f"Parameter '{param.name}' is on {param.list_ctx()} now, but was on {self._contexts} when this Trainer was made; make "
+                "a new Trainer after reset_ctx"
+            )
+        return arrays
+
+    def _allreduce_grads(self) -> None:
+        """Send gradients through the store, if there is one. Devices that computed nothing since the last step add nothing."""
+        if self._kvstore is None:
+            return
+        for i, param in self._trained():
+            arrays, gradients = self._arrays(param), param.list_grad()
+            fresh = [gradient for array, gradient in zip(arrays, gradients) if array._fresh_grad]
+            if self._update_on_kvstore:
+                if fresh:
+                    self._kvstore.pushpull(i, fresh, out=arrays, priority=-i)
+            elif len(fresh) in (0, len(gradients)):
+                self._kvstore.pushpull(i, gradients, priority=-i)
+            else:
+                self._kvstore.pushpull(i, fresh, out=gradients, priority=-i)
+
+    def _update(self, ignore_stale_grad: bool = False) -> None:
+        """Update on each device, unless the store did. Gradients are stale from then on."""
+        batches: list[list[tuple[int, NDArray, NDArray]]] = [[] for _ in self._updaters]
+        for i, param in self._trained():
+            arrays = self._arrays(param)
+            summed = self._kvstore is not None and any(array._fresh_grad for array in arrays)
+            for batch, array, gradient in zip(batches, arrays, param.list_grad()):
+                if not self._update_on_kvstore and (summed or array._fresh_grad):
+                    batch.append((i, gradient, array))
+            for array in arrays:
+                array._fresh_grad = False
+        for updater, batch in zip(self._updaters, batches):
+            if batch:
+                updater(*map(list, zip(*batch)))
+
+    # ---- files
+
+    def save_states(self, fname: Any) -> None:
+        """Write the states of the optimizer (momentum, counts, schedule ...) to a file; multipliers of parameters are not among them.
+
+        The file is one of arrays, and holds no code: optimizer/states.py describes it. **Source** MXNet `Trainer.save_states`, which
+        writes a pickle.
+        """
+        self._begin()
+        if self._update_on_kvstore:
+            self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
+        else:
+            write_states(fname, self._updaters[0])
+
+    def load_states(self, fname: Any) -> None:
+        """Read the states from a file of `save_states`. The optimizer becomes the one that was saved, for the parameters of this trainer.
+
+        **Raises** FileFormatError for another file, a pickle of MXNet among them; MissingFileError.
+        """
+        self._begin()
+        if self._update_on_kvstore:
+            self._kvstore.load_optimizer_states(fname)
+            self._optimizer = self._kvstore._updater.optimizer
+        else:
+            data = read_states(fname)
+            for updater in self._updaters:
+                updater.set_states(data)
+                updater.optimizer = self._updaters[0].optimizer
+            self._optimizer = self._updaters[0].optimizer
+        self._optimizer.param_dict = dict(enumerate(self._params))
+
+
+def as_parameters(params: Any) -> list[Parameter]:
+    """The parameters of a dict, by name, or of a list. Raises ArgumentError for anything else."""
+    if isinstance(params, (Mapping, ParameterDict)):
+        params = [params[name] for name in sorted(params.keys())]
+    if not isinstance(params, (list, tuple)):
+        raise ArgumentError(f"First argument must be a list or dict of Parameters, got {type(params)}.")
+    for param in params:
+        if not isinstance(param, Parameter):
+            raise ArgumentError(f"First argument must be a list or dict of Parameters, got list of {type(param)}.")
+    if not params:
+        raise ArgumentError("Trainer: there are no parameters; does the network have layers that learn?")
+    return list(params)

@@ -1,0 +1,388 @@
+"""Convolution, and its transpose: Convolution, Deconvolution.
+
+A convolution computes every result as the product of a filter with the elements under its window. With those elements as the columns
+of a matrix, all results of an image are one product of matrices, which is where the time goes. There are three linear maps: from data to
+results (`correlate`), from results back to data (`spread`, its transpose), and from data and results to filters (`relate`). Each is the
+gradient of the other two, so that three operators are closed under differentiation; Deconvolution is `spread` as a layer of its own.
+The columns are made for a few images at a time (windows.py). Book: chapter 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..base import ArgumentError, ShapeError
+from ..op import Array, How, Kind, Shape, Spec, T, apply, attributes, filled, register, require_ndim, same_dtype
+from .checks import require_float, require_input, require_shape
+from .shape import as_shape
+from .windows import (  # fmt: skip
+    WHOLE,
+    Window,
+    Windowed,
+    channels_first,
+    channels_last,
+    chunks,
+    fold,
+    placed,
+    split,
+    unfold,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+MOST_TOGETHER = 1 << 17  # elements of the data that are worked on together where there are no columns: they stay in cache
+LEAST_POSITIONS = 1024  # results to sum a filter's gradient over in one product, which writes all filters
+
+
+# ---- the three maps, on arrays with the channels as axis 1
+
+
+def correlate(xp: Any, data: Array, weight: Array, window: Window, groups: int, out: Array) -> None:
+    """Write the convolution of `data` (N, C, ...) with `weight` (M, C / groups, *kernel) into `out` (N, M, ...)."""
+    batch, channels = data.shape[:2]
+    filters, counts = weight.shape[0], out.shape[2:]
+    if groups == channels > 1:
+        return correlate_depthwise(data, weight, window, out)
+    matrix = weight.reshape(groups, filters // groups, math.prod(weight.shape[1:]))
+    each = math.prod((channels, *window.kernel, *counts))
+    columns = None
+    for start, stop in [(0, batch)] if window.is_point else chunks(batch, each):
+        if window.is_point:  # the data itself are the columns
+            columns = data
+        else:
+            if columns is None:
+                columns = empty_columns(xp, (stop - start, channels, *window.kernel, *counts), window, data.dtype)
+            columns = columns[: stop - start]
+            unfold(columns, data[start:stop], window)
+        stacked = columns.reshape(stop - start, groups, matrix.shape[2], math.prod(counts))
+        xp.matmul(matrix, stacked, out=out[start:stop].reshape(stop - start, groups, filters // groups, math.prod(counts)))
+
+
+def spread(xp: Any, head: Array, weight: Array, window: Window, groups: int, out: Array) -> None:
+    """Write what `head` (N, M, ...) gives to the data of the convolution with `weight` into `out` (N, C, ...)."""
+    batch, filters = head.shape[:2]
+    channels, counts = out.shape[1], head.shape[2:]
+    if groups == channels > 1:
+        return spread_depthwise(head, weight, window, out)
+    matrix = weight.reshape(groups, filters // groups, math.prod(weight.shape[1:])).transpose(0, 2, 1)
+    stacked = head.reshape(batch, groups, filters // groups, math.prod(counts))
+    if window.is_point:
+        xp.matmul(matrix, stacked, out=out.reshape(batch, groups, matrix.shape[1], math.prod(counts)))
+        return
+    out[...] = 0
+    for start, stop in chunks(batch, math.prod((channels, *window.kernel, *counts))):
+        columns = xp.matmul(matrix, stacked[start:stop])
+        fold(out[start:stop], columns.reshape(stop - start, channels, *window.kernel, *counts), window)
+
+
+def relate(xp: Any, data: Array, head: Array, window: Window, groups: int, out: Array) -> None:
+    """Write what `head` (N, M, ...) gives to the filters of a convolution of `data` (N, C, ...) into `out` (M, C / groups, *kernel)."""
+    batch, channels = data.shape[:2]
+    filters, counts = head.shape[1], head.shape[2:]
+    if groups == channels > 1:
+        return relate_depthwise(data, head, window, out)
+    total = out.reshape(groups, filters // groups, math.prod(out.shape[1:]))
+    total[...] = 0
+    positions = math.prod(counts)
+    least = -(-LEAST_POSITIONS // max(positions, 1))
+    for start, stop in chunks(batch, math.prod((channels, *window.kernel, *counts)), least):
+        # Here the examples stand behind the channels, so that the sum over all results of the chunk is a single product.
+        columns = empty_columns(xp, (channels, *window.kernel, stop - start, *counts), window, data.dtype)
+        unfold(xp.moveaxis(columns, 1 + len(window.kernel), 0), data[start:stop], window)
+        heads = xp.ascontiguousarray(xp.moveaxis(head[start:stop], 1, 0)).reshape(groups, filters // groups, -1)
+        total += xp.matmul(heads, columns.reshape(groups, total.shape[2], -1).transpose(0, 2, 1))
+
+
+def empty_columns(xp: Any, shape: Shape, window: Window, dtype: Any) -> Array:
+    """Memory for columns, with zeros where a window reaches into the padding."""
+    return (xp.zeros if any(window.pad) else xp.empty)(shape, dtype)
+
+
+# ---- the same where each channel has filters of its own: too little for products of matrices, a pass for each point of the kernel
+
+
+def _expanded(array: Array, groups: int, ndim: int) -> Array:
+    """(N, M, ...) as (N, groups, M / groups, ...)."""
+    return array.reshape(array.shape[0], groups, array.shape[1] // groups, *array.shape[2:])
+
+
+def _filters(weight: Array, groups: int, point: Shape) -> Array:
+    """The elements of all filters at one point of the kernel, to multiply (N, groups, M / groups, ...) with."""
+    return weight[(slice(None), 0, *point)].reshape(groups, -1, *[1] * len(point))
+
+
+def _together(batch: int, each: int) -> range:
+    return range(0, batch, max(1, MOST_TOGETHER // max(each, 1)))
+
+
+def correlate_depthwise(data: Array, weight: Array, window: Window, out: Array) -> None:
+    groups, results = data.shape[1], _expanded(out, data.shape[1], len(window.kernel))
+    out[...] = 0
+    steps = _together(len(data), math.prod(out.shape[1:]))
+    for start in steps:
+        rows = slice(start, start + steps.step)
+        for point, inside, place in window.places(data.shape[2:], out.shape[2:]):
+            results[(rows, *WHOLE, *inside)] += data[(rows, slice(None), None, *place)] * _filters(weight, groups, point)
+
+
+def spread_depthwise(head: Array, weight: Array, window: Window, out: Array) -> None:
+    groups, heads = out.shape[1], _expanded(head, out.shape[1], len(window.kernel))
+    out[...] = 0
+    steps = _together(len(head), math.prod(head.shape[1:]))
+    for start in steps:
+        rows = slice(start, start + steps.step)
+        for point, inside, place in window.places(out.shape[2:], head.shape[2:]):
+            parts = heads[(rows, *WHOLE, *inside)] * _filters(weight, groups, point)
+            out[(rows, slice(None), *place)] += parts[:, :, 0] if parts.shape[2] == 1 else parts.sum(axis=2)
+
+
+def relate_depthwise(data: Array, head: Array, window: Window, out: Array) -> None:
+    heads = _expanded(head, data.shape[1], len(window.kernel))
+    summed = (0, *range(3, heads.ndim))
+    out[...] = 0
+    steps = _together(len(data), math.prod(head.shape[1:]))
+    for start in steps:
+        rows = slice(start, start + steps.step)
+        for point, inside, place in window.places(data.shape[2:], head.shape[2:]):
+            parts = heads[(rows, *WHOLE, *inside)] * data[(rows, slice(None), None, *place)]
+            out[(slice(None), 0, *point)] += parts.sum(axis=summed).reshape(-1)
+
+
+# ---- operators
+
+
+@attributes
+class Convolving(Windowed):
+    """What the operators here share: window, groups, and where the channels stand.
+
+    Here `data` is what the window slides over, `head` what comes of it; Deconvolution goes from the latter to the former.
+    """
+
+    kind = Kind.GEMM
+    takes_out = True
+    saves_outputs = False
+
+    num_group: int = 1
+    layout: str | None = None
+
+    @property
+    def last(self) -> bool:
+        """Whether the channels are the last axis."""
+        return channels_last(self, self.layout, len(self.kernel_size))
+
+    def geometry(self) -> dict[str, Any]:
+        """The attributes that all operators here have."""
+        names = ("kernel_size", "stride", "dilate", "pad", "num_group", "layout")
+        return {name: getattr(self, name) for name in names}
+
+    def check_input(self, what: str, spec: Spec) -> tuple[int, int, Shape]:
+        """(examples, channels, lengths) of an input. Raises unless it is floating, of the right rank, and in whole groups."""
+        self.check_window()
+        require_float(self, spec, what)
+        require_ndim(self, what, spec, len(self.kernel_size) + 2)
+        batch, channels, lengths = split(spec.shape, self.last)
+        self.check_groups(f"the channels of {what} {spec.shape}", channels)
+        return batch, channels, lengths
+
+    def check_groups(self, what: str, count: int) -> None:
+        if self.num_group < 1 or count % self.num_group:
+            raise ArgumentError(f"{self.name}: num_group={self.num_group} does not divide {what}: {count}")
+
+    def filters(self, results: int, channels: int) -> Shape:
+        """The shape of the weight between `channels` of data and `results` of head; 0 for an unknown number."""
+        return placed((results, channels // max(self.num_group, 1), *self.kernel_size), self.last)
+
+    def run(
+        self,
+        xp: Any,
+        function: Callable[..., None],
+        first: Array,
+        second: Array,
+        shape: Shape,
+        bias: Array | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        """The result, of `shape` (channels as axis 1), of one of the three maps, in float32 for float16."""
+        last, narrow = self.last, first.dtype == xp.float16
+        if out is None:
+            out = xp.empty(placed(shape, last), first.dtype)
+        dtype = xp.float32 if narrow else first.dtype
+        result = xp.empty(shape, dtype) if last or narrow else out
+        operands = (channels_first(xp, array, last).astype(dtype, copy=False) for array in (first, second))
+        function(xp, *operands, self.window, self.num_group, result)
+        if bias is not None:
+            result += bias.reshape(-1, *[1] * len(self.kernel_size))
+        if result is not out:
+            channels_first(xp, out, last)[...] = result
+        return out
+
+
+@attributes
+class ConvolvingLayer(Convolving):
+    """A layer with filters and perhaps a bias."""
+
+    inputs: ClassVar = ("data", "weight", "bias?")
+    saves_inputs = (0, 1)
+
+    num_filter: int = 0
+    no_bias: bool = False
+    workspace: int = 1024
+    cudnn_tune: str | None = None
+    cudnn_off: bool = False
+
+    def wants(self, name: str) -> bool:
+        return name == "bias" and not self.no_bias
+
+    def weight_shape(self, channels: int) -> Shape:
+        """The shape of the weight for data with `channels`, 0 if they are unknown."""
+        raise NotImplementedError
+
+    def channels_for(self, weight: Shape) -> int:
+        """How many channels the data must have for a weight of this shape."""
+        raise NotImplementedError
+
+    def check_layer(self, data: Spec, weight: Spec, bias: Spec | None) -> tuple[int, Shape]:
+        """(examples, lengths) of data. Raises unless the inputs fit."""
+        if self.num_filter < 1:
+            raise ArgumentError(f"{self.name}: num_filter={self.num_filter} is not positive; give the number of output channels")
+        batch, channels, lengths = self.check_input("data", data)
+        self.check_groups("num_filter", self.num_filter)
+        advice = "pass it with no_bias=False, or leave it out with no_bias=True"
+        require_input(self, "bias", bias, not self.no_bias, advice)
+        same_dtype(self, data, weight) if bias is None else same_dtype(self, data, weight, bias)
+        require_shape(self, "weight", weight, self.weight_shape(channels), f"data of shape {data.shape}")
+        if bias is not None:
+            require_shape(self, "bias", bias, (self.num_filter,), f"num_filter={self.num_filter}")
+        return batch, lengths
+
+    def fill(self, data: Spec | None, weight: Spec | None, *bias: Spec | None) -> tuple[Spec | None, ...]:
+        ndim = len(self.kernel_size) + 2
+        if data is not None and data.ndim == ndim:
+            weight = filled(weight, self.weight_shape(split(data.shape, self.last)[1]), data)
+        if data is not None and data.ndim == ndim and weight is not None and weight.ndim == ndim:
+            channels = self.channels_for(weight.shape)
+            data = filled(data, placed((0, channels, *[0] * (ndim - 2)), self.last), data)
+        like = weight or data
+        return (data, weight, *(filled(spec, (self.num_filter,), like) if like is not None else spec for spec in bias))
+
+    def to_bias(self, g: Any, bias: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradient of the bias, if there is one."""
+        axes = tuple(axis for axis in range(len(g.shape)) if axis != (len(g.shape) - 1 if self.last else 1))
+        return tuple(None if each is None else g.sum(axis=axes) for each in bias)
+
+
+@register("Convolution", "Convolution_v1")
+class ConvolutionLayer(ConvolvingLayer):
+    def weight_shape(self, channels: int) -> Shape:
+        return self.filters(self.num_filter, channels)
+
+    def channels_for(self, weight: Shape) -> int:
+        return split(weight, self.last)[1] * self.num_group
+
+    def infer(self, data: Spec, weight: Spec, bias: Spec | None = None) -> Spec:
+        batch, lengths = self.check_layer(data, weight, bias)
+        return data.with_shape(placed((batch, self.num_filter, *self.check_counts(lengths)), self.last))
+
+    def kernel(self, xp: Any, data: Array, weight: Array, bias: Array | None = None, out: Array | None = None) -> Array:
+        batch, _, lengths = split(data.shape, self.last)
+        shape = (batch, self.num_filter, *self.window.counts(lengths))
+        return self.run(xp, correlate, data, weight, shape, bias, out)
+
+    def vjp(self, g: Any, y: Any, data: Any, weight: Any, *bias: Any) -> tuple[Any, ...]:
+        lengths = split(data.shape, self.last)[2]
+        to_data = apply(ConvolutionData(**self.geometry(), lengths=lengths), g, weight)
+        to_weight = apply(ConvolutionWeight(**self.geometry()), data, g)
+        return to_data, to_weight, *self.to_bias(g, bias)
+
+
+@register("_backward_Convolution_data")
+class ConvolutionData(Convolving):
+    """From the gradient of a convolution's results to that of its data, whose `lengths` do not follow from those of the results."""
+
+    inputs: ClassVar = ("head", "weight")
+
+    lengths: tuple[int, ...] = ()
+
+    def infer(self, head: Spec, weight: Spec) -> Spec:
+        batch, results, counts = self.check_input("head", head)
+        same_dtype(self, head, weight)
+        if self.check_counts(self.lengths) != counts:
+            wanted = self.window.counts(self.lengths)
+            raise ShapeError(f"{self.name}: head has shape {head.shape}, data of lengths {self.lengths} needs {wanted}")
+        channels = split(weight.shape, self.last)[1] * self.num_group
+        require_shape(self, "weight", weight, self.filters(results, channels), f"head of shape {head.shape}")
+        return head.with_shape(placed((batch, channels, *self.lengths), self.last))
+
+    def kernel(self, xp: Any, head: Array, weight: Array, out: Array | None = None) -> Array:
+        channels = split(weight.shape, self.last)[1] * self.num_group
+        return self.run(xp, spread, head, weight, (head.shape[0], channels, *self.lengths), None, out)
+
+    def vjp(self, g: Any, y: Any, head: Any, weight: Any) -> tuple[Any, ...]:
+        to_head = apply(ConvolutionLayer(**self.geometry(), num_filter=split(head.shape, self.last)[1], no_bias=True), g, weight)
+        return to_head, apply(ConvolutionWeight(**self.geometry()), g, head)
+
+
+@register("_backward_Convolution_weight")
+class ConvolutionWeight(Convolving):
+    """From the data of a convolution and the gradient of its results to that of its weight."""
+
+    inputs: ClassVar = ("data", "head")
+
+    def infer(self, data: Spec, head: Spec) -> Spec:
+        batch, channels, lengths = self.check_input("data", data)
+        also, results, counts = self.check_input("head", head)
+        same_dtype(self, data, head)
+        if (also, counts) != (batch, self.check_counts(lengths)):
+            wanted = placed((batch, results, *self.window.counts(lengths)), self.last)
+            raise ShapeError(f"{self.name}: head has shape {head.shape}, data of shape {data.shape} needs {wanted}")
+        return data.with_shape(self.filters(results, channels))
+
+    def kernel(self, xp: Any, data: Array, head: Array, out: Array | None = None) -> Array:
+        channels, results = (split(array.shape, self.last)[1] for array in (data, head))
+        shape = (results, channels // self.num_group, *self.kernel_size)
+        return self.run(xp, relate, data, head, shape, None, out)
+
+    def vjp(self, g: Any, y: Any, data: Any, head: Any) -> tuple[Any, ...]:
+        _, results, _ = split(head.shape, self.last)
+        to_data = apply(ConvolutionData(**self.geometry(), lengths=split(data.shape, self.last)[2]), head, g)
+        return to_data, apply(ConvolutionLayer(**self.geometry(), num_filter=results, no_bias=True), data, g)
+
+
+def Convolution(
+    data: T | None = None,
+    weight: T | None = None,
+    bias: T | None = None,
+    kernel: tuple[int, ...] = (),
+    stride: tuple[int, ...] = (),
+    dilate: tuple[int, ...] = (),
+    pad: tuple[int, ...] = (),
+    num_filter: int = 0,
+    num_group: int = 1,
+    workspace: int = 1024,
+    no_bias: bool = False,
+    cudnn_tune: str | None = None,
+    cudnn_off: bool = False,
+    layout: str | None = None,
+    **how: Unpack[How],
+) -> T:
+    """Convolution over one, two or three axes: `y[n, m, p] = sum over c, k of data[n, c, p stride + k dilate - pad] weight[m, c, k]
+    + bias[m]`.
+
+    **Shapes** data (N, C, ...), weight (M, C / num_group, *kernel), bias (M,), result (N, M, ...) with lengths `(length + 2 pad -
+    dilate (kernel - 1) - 1) // stride + 1`. **Args** `kernel`: 1 to 3 lengths; `num_filter`: M; `num_group`: the channels are cut into
+    so many groups, and each makes its share of the results; `layout`: "NCW", "NCHW" or "NCDHW", or with the channels last "NWC", "NHWC",
+    "NDHWC", in weight too; `workspace`, `cudnn_tune`, `cudnn_off` change nothing. **Raises** ShapeError if the window does not fit into the
+    data. **Gradient** of data: the transposed convolution of g; of weight: the sum over all windows of g times the elements under them.
+    **Source** MXNet `Convolution`.
+    """
+    op = ConvolutionLayer(
+        kernel_size=as_shape(kernel), stride=as_shape(stride), dilate=as_shape(dilate), pad=as_shape(pad), num_group=num_group,
+        layout=layout, num_filter=num_filter, no_bias=no_bias, workspace=workspace, cudnn_tune=cudnn_tune, cudnn_off=cudnn_off,
+    )  # fmt: skip
+    return apply(op, data, weight, *(() if bias is None and op.no_bias else (bias,)), **how)
+
+
+__all__ = ["Convolution"]

@@ -1,0 +1,351 @@
+"""Pooling: the largest, the mean, the sum, or a norm of the elements under each window.
+
+The largest of a window is the largest of its rows' largest: all kinds of pooling go over one axis after the other, so that a window of
+3 x 3 costs six passes rather than nine, and the first axes, which are long in memory, are fast. The gradient of a sum goes the same way
+back. That of the largest goes to the first element that equals it, for which the windows have to be looked at point by point, as in
+windows.py. Book: chapter 3.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..base import ArgumentError
+from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register, require_ndim, same_dtype
+from .checks import accurate, require_choice, require_float, require_shape
+from .shape import as_shape
+from .windows import WHOLE, Sliding, Window, channels_first, channels_last, placed, split
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+TOGETHER = 1 << 17  # elements of the data that are pooled together: they stay in cache from one axis to the next
+
+
+# ---- on arrays with the channels as axis 1
+
+
+def along(index: slice, axis: int) -> tuple[slice, ...]:
+    """`index` on an axis, all of those before it."""
+    return (*[slice(None)] * axis, index)
+
+
+def gathered(xp: Any, data: Array, window: Window, counts: Shape, combine: Any, start: Any) -> Array:
+    """All elements under each window combined by the ufunc `combine`, one axis after the other; `start` where there are none."""
+    for number, count in enumerate(counts):
+        axis = number + 2
+        shape = (*data.shape[:axis], count, *data.shape[axis + 1 :])
+        taps = window.taps(number, data.shape[axis], count)
+        if taps and taps[0][1] == slice(0, count):  # the first point of the kernel is inside for all results
+            result = xp.array(data[along(taps.pop(0)[2], axis)], order="C")
+        else:
+            result = xp.full(shape, start, data.dtype)
+        for _, results, place in taps:
+            target = result[along(results, axis)]
+            combine(target, data[along(place, axis)], out=target)
+        data = result
+    return data
+
+
+def scattered(xp: Any, head: Array, window: Window, lengths: Shape) -> Array:
+    """Each element of `head` added to all elements under its window: the transpose of summing by `gathered`."""
+    for number in reversed(range(len(lengths))):
+        axis = number + 2
+        result = xp.zeros((*head.shape[:axis], lengths[number], *head.shape[axis + 1 :]), head.dtype)
+        for _, results, place in window.taps(number, lengths[number], head.shape[axis]):
+            result[along(place, axis)] += head[along(results, axis)]
+        head = result
+    return head
+
+
+def first_hits(data: Array, result: Array, window: Window) -> Any:
+    """For each point of the kernel: where it is in data and in results, and which results it is the first to equal."""
+    is_open = result == result  # all, but for those that equal nothing
+    for _, results, place in window.places(data.shape[2:], result.shape[2:]):
+        inside = is_open[(*WHOLE, *results)]
+        hit = data[(*WHOLE, *place)] == result[(*WHOLE, *results)]
+        hit &= inside
+        inside ^= hit
+        yield (*WHOLE, *results), (*WHOLE, *place), hit
+
+
+# ---- operators
+
+
+@attributes
+class PoolingBase(Sliding):
+    """What the operators here share: the attributes of Pooling, and its geometry."""
+
+    pool_type: str = "max"
+    global_pool: bool = False
+    cudnn_off: bool = False
+    pooling_convention: str = "valid"
+    p_value: int | None = None
+    count_include_pad: bool | None = None
+    layout: str | None = None
+
+    @classmethod
+    def ignored_attrs(cls) -> tuple[str, ...]:
+        return (*Op.ignored_attrs(), "dilate")  # there is none; old files have it as (1, 1)
+
+    def shared(self) -> dict[str, Any]:
+        """The attributes, for an operator beside this one."""
+        return {key: value for key, value in self.__dict__.items() if key != "lengths"}
+
+    def check_data(self, what: str, data: Spec) -> tuple[int, int, Shape]:
+        """(examples, channels, lengths) of an input. Raises unless it and the attributes fit each other."""
+        require_choice(self, "pool_type", self.pool_type, "max", "avg", "sum", "lp")
+        require_choice(self, "pooling_convention", self.pooling_convention, "valid", "full", "same")
+        if self.pool_type == "lp" and self.p_value not in (1, 2, 3):
+            raise ArgumentError(f"{self.name}: p_value={self.p_value}, pool_type='lp' wants 1, 2 or 3")
+        require_float(self, data, what)
+        if self.global_pool:
+            require_ndim(self, what, data, 3, 4, 5)
+        else:
+            self.check_window()
+            require_ndim(self, what, data, len(self.kernel_size) + 2)
+            if self.pooling_convention == "same" and any(self.pad):
+                raise ArgumentError(
+                    f"{self.name}: pad={self.pad} is given, but pooling_convention='same' has no padding; leave it out"
+                )
+        return split(data.shape, channels_last(self, self.layout, data.ndim - 2))
+
+    def last(self, ndim: int) -> bool:
+        """Whether the channels of an array are the last axis."""
+        return channels_last(self, self.layout, ndim - 2)
+
+    def over(self, lengths: Shape) -> Window:
+        """The window for data of these lengths: over all of it in global pooling."""
+        if self.global_pool:
+            return Window(lengths, (1,) * len(lengths), (1,) * len(lengths), (0,) * len(lengths))
+        return self.window
+
+    def counts(self, lengths: Shape) -> Shape:
+        """How many results there are. Raises ShapeError if the window has no place."""
+        window = self.over(lengths)
+        if min(window.counts(lengths)) < 1 and self.pooling_convention != "same":
+            raise self.too_small(lengths)
+        if self.pooling_convention == "valid" or self.global_pool:
+            return window.counts(lengths)
+        if self.pooling_convention == "same":
+            return tuple(-(-length // stride) for length, stride in zip(lengths, window.stride))
+        steps = zip(lengths, window.pad, window.kernel, window.stride)
+        return tuple(1 - (-(length + 2 * pad - kernel) // stride) for length, pad, kernel, stride in steps)
+
+    def divisors(self, xp: Any, lengths: Shape, counts: Shape, dtype: Any) -> Array:
+        """What the sums are divided by, to broadcast: the sizes of the windows, as far as they lie in the data or in its padding."""
+        window = self.over(lengths)
+        sizes = []
+        for axis, (length, count) in enumerate(zip(lengths, counts)):
+            pad = window.pad[axis]
+            start = xp.arange(count) * window.stride[axis] - pad
+            if self.count_include_pad is False:
+                size = xp.minimum(start + window.kernel[axis], length) - xp.maximum(start, 0)
+            else:
+                size = xp.minimum(start + window.kernel[axis], length + pad) - start
+            sizes.append(xp.maximum(size, 1).reshape(-1, *[1] * (len(lengths) - 1 - axis)))
+        return math.prod(sizes).astype(dtype)
+
+    def in_parts(self, xp: Any, function: Any, shape: Shape, *arrays: Array) -> Array:
+        """`function` of the arrays, of which it gets a few examples at a time with the channels as axis 1, in float32 for float16.
+
+        `shape` is that of the result with the channels as axis 1.
+        """
+        last = self.last(arrays[0].ndim)
+        result = xp.empty(placed(shape, last), arrays[0].dtype)
+        target = channels_first(xp, result, last)
+        step = max(1, TOGETHER // max(1, *(math.prod(array.shape[1:]) for array in arrays)))
+        for start in range(0, shape[0], step):
+            parts = (accurate(xp, channels_first(xp, array, last)[start : start + step]) for array in arrays)
+            target[start : start + step] = function(*parts)
+        return result
+
+
+@register("Pooling", "Pooling_v1")
+class PoolingLayer(PoolingBase):
+    @property
+    def saves_inputs(self) -> bool:  # type: ignore[override]  # of sums and means, the gradient looks at no value
+        return self.pool_type in ("max", "lp")
+
+    @property
+    def saves_outputs(self) -> bool:  # type: ignore[override]  # as above
+        return self.pool_type in ("max", "lp")
+
+    def infer(self, data: Spec) -> Spec:
+        batch, channels, lengths = self.check_data("data", data)
+        return data.with_shape(placed((batch, channels, *self.counts(lengths)), self.last(data.ndim)))
+
+    def kernel(self, xp: Any, data: Array) -> Array:
+        batch, channels, lengths = split(data.shape, self.last(data.ndim))
+        window, counts = self.over(lengths), self.counts(lengths)
+        axes = tuple(range(2, data.ndim))
+
+        def combined(part: Array, combine: Any, start: Any) -> Array:
+            if self.global_pool:
+                return combine.reduce(part, axes, keepdims=True)
+            return gathered(xp, part, window, counts, combine, start)
+
+        def largest(part: Array) -> Array:
+            return combined(part, xp.maximum, np.finfo(data.dtype).min)
+
+        def total(part: Array) -> Array:
+            result = combined(part, xp.add, 0)
+            return result / self.divisors(xp, lengths, counts, part.dtype) if self.pool_type == "avg" else result
+
+        def norm(part: Array) -> Array:
+            if self.p_value == 1:
+                return combined(part, xp.add, 0)
+            if self.p_value == 2:
+                return xp.sqrt(combined(xp.square(part), xp.add, 0))
+            return xp.cbrt(combined(part * part * part, xp.add, 0))
+
+        functions = {"max": largest, "sum": total, "avg": total, "lp": norm}
+        return self.in_parts(xp, functions[self.pool_type], (batch, channels, *counts), data)
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        if self.pool_type == "max":
+            return (apply(PoolingFirst(**self.shared()), g, data, y),)
+        lengths = split(data.shape, self.last(len(data.shape)))[2]
+        if self.pool_type != "lp":
+            return (apply(PoolingSpread(**self.shared(), lengths=lengths), g),)
+        spread = PoolingSpread(**{**self.shared(), "pool_type": "sum"}, lengths=lengths)
+        power = (self.p_value or 1) - 1
+        if not power:
+            return (apply(spread, g),)
+        # Where all elements are 0 the norm has no slope; it counts as 0 there, as 0 divided by 0 would be NaN.
+        return (apply(spread, g / (y + (y == 0)) ** power) * data**power,)
+
+
+@register("_backward_Pooling")
+class PoolingSpread(PoolingBase):
+    """From the gradient of sums or means to that of the data, whose `lengths` do not follow from those of the results."""
+
+    inputs: ClassVar = ("head",)
+    saves_inputs = False
+    saves_outputs = False
+
+    lengths: tuple[int, ...] = ()
+
+    def infer(self, head: Spec) -> Spec:
+        batch, channels, _ = self.check_data("head", head)
+        last = self.last(head.ndim)
+        wanted = placed((batch, channels, *self.counts(self.lengths)), last)
+        require_shape(self, "head", head, wanted, f"data of lengths {self.lengths}")
+        return head.with_shape(placed((batch, channels, *self.lengths), last))
+
+    def kernel(self, xp: Any, head: Array) -> Array:
+        batch, channels, counts = split(head.shape, self.last(head.ndim))
+        window = self.over(self.lengths)
+
+        def spread(part: Array) -> Array:
+            if self.pool_type == "avg":
+                part = part / self.divisors(xp, self.lengths, counts, part.dtype)
+            return part if self.global_pool else scattered(xp, part, window, self.lengths)  # a single number fits everywhere
+
+        return self.in_parts(xp, spread, (batch, channels, *self.lengths), head)
+
+    def vjp(self, g: Any, y: Any, head: Any) -> tuple[Any, ...]:
+        return (apply(PoolingLayer(**self.shared()), g),)
+
+
+@attributes
+class PoolingPlaces(PoolingBase):
+    """What the operators share that know the places of the largest elements from the data and their pooled values."""
+
+    inputs: ClassVar = ("head", "data", "result")
+    saves_inputs = (1, 2)
+    saves_outputs = False
+
+    def check_places(self, data: Spec, result: Spec, *more: Spec) -> None:
+        batch, channels, lengths = self.check_data("data", data)
+        same_dtype(self, data, result, *more)
+        wanted = placed((batch, channels, *self.counts(lengths)), self.last(data.ndim))
+        require_shape(self, "result", result, wanted, f"data of shape {data.shape}")
+
+
+@register("_backward_Pooling_max")
+class PoolingFirst(PoolingPlaces):
+    """From the gradient of maxima to that of the data: the first element that equals its window's largest gets it."""
+
+    def infer(self, head: Spec, data: Spec, result: Spec) -> Spec:
+        self.check_places(data, result, head)
+        require_shape(self, "head", head, result.shape, f"data of shape {data.shape}")
+        return data
+
+    def kernel(self, xp: Any, head: Array, data: Array, result: Array) -> Array:
+        batch, channels, lengths = split(data.shape, self.last(data.ndim))
+        window = self.over(lengths)
+
+        def first(head: Array, data: Array, result: Array) -> Array:
+            total = xp.zeros(data.shape, data.dtype)
+            for results, place, hit in first_hits(data, result, window):
+                total[place] += head[results] * hit
+            return total
+
+        return self.in_parts(xp, first, (batch, channels, *lengths), head, data, result)
+
+    def vjp(self, g: Any, y: Any, head: Any, data: Any, result: Any) -> tuple[Any, ...]:
+        return apply(PoolingChosen(**self.shared()), g, data, result), None, None
+
+
+@register("_backward_Pooling_chosen")
+class PoolingChosen(PoolingPlaces):
+    """Of an array like the data, the elements at the places of the maxima: the transpose of PoolingFirst."""
+
+    def infer(self, head: Spec, data: Spec, result: Spec) -> Spec:
+        self.check_places(data, result, head)
+        require_shape(self, "head", head, data.shape, "data")
+        return result
+
+    def kernel(self, xp: Any, head: Array, data: Array, result: Array) -> Array:
+        batch, channels, lengths = split(data.shape, self.last(data.ndim))
+        counts = split(result.shape, self.last(data.ndim))[2]
+        window = self.over(lengths)
+
+        def chosen(head: Array, data: Array, result: Array) -> Array:
+            total = xp.zeros(result.shape, data.dtype)
+            for results, place, hit in first_hits(data, result, window):
+                total[results] += head[place] * hit
+            return total
+
+        return self.in_parts(xp, chosen, (batch, channels, *counts), head, data, result)
+
+    def vjp(self, g: Any, y: Any, head: Any, data: Any, result: Any) -> tuple[Any, ...]:
+        return apply(PoolingFirst(**self.shared()), g, data, result), None, None
+
+
+def Pooling(
+    data: T,
+    kernel: tuple[int, ...] = (),
+    pool_type: str = "max",
+    global_pool: bool = False,
+    cudnn_off: bool = False,
+    pooling_convention: str = "valid",
+    stride: tuple[int, ...] = (),
+    pad: tuple[int, ...] = (),
+    p_value: int | None = None,
+    count_include_pad: bool | None = None,
+    layout: str | None = None,
+    **how: Unpack[How],
+) -> T:
+    """The elements under each window that slides over one, two or three axes become one: their largest, mean, sum or norm.
+
+    **Shapes** data (N, C, ...), result (N, C, ...) with lengths `(length + 2 pad - kernel) / stride + 1`, rounded down.
+    **Args** `pool_type`: "max", "avg", "sum", or "lp", `(sum of x ** p_value) ** (1 / p_value)` (for
+    an odd `p_value` with the elements' signs, as MXNet has it); `global_pool`: one window over all,
+    whatever `kernel` says; `pooling_convention`: "full" rounds lengths up, so that windows may reach beyond the end, "same" gives `length /
+    stride` rounded up; `count_include_pad`: False divides by the number of real elements; `layout`: "NCW", "NCHW", "NCDHW", or
+    "NWC", "NHWC", "NDHWC". **Raises** ShapeError if the window does not fit into the data. **Gradient** of the largest: to the first
+    that equals it; of the others: g divided among the elements, by their part. **Source** MXNet `Pooling` (where "same" is for max).
+    """
+    op = PoolingLayer(
+        kernel_size=as_shape(kernel), pool_type=pool_type, global_pool=global_pool, cudnn_off=cudnn_off, stride=as_shape(stride),
+        pooling_convention=pooling_convention, pad=as_shape(pad), p_value=p_value, count_include_pad=count_include_pad, layout=layout,
+    )  # fmt: skip
+    return apply(op, data, **how)
+
+
+__all__ = ["Pooling"]

@@ -1,0 +1,399 @@
+"""Trainer: steps on one device and on several, stale gradients, stores, and states in files."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import minimx as mx
+from minimx import autograd, gluon, init, lr_scheduler, nd, optimizer
+from minimx.base import ArgumentError, FileFormatError
+from minimx.gluon import nn
+from minimx.gluon.local_store import KINDS, LocalStore
+
+TWO = [mx.cpu(0), mx.cpu(1)]
+MODES = [True, False]  # update_on_kvstore
+
+
+def parameter(name="x", devices=None, shape=(3,), **kwargs):
+    param = gluon.Parameter(name, shape=shape, **kwargs)
+    param.initialize("zeros", ctx=devices)
+    return param
+
+
+def backward(*params, factor=1.0):
+    """A gradient of `factor` on every device."""
+    for param in params:
+        for array in param.list_data():
+            with autograd.record():
+                y = array * factor
+            y.backward()
+
+
+def values(param):
+    """The value of a parameter on each device: all its elements are equal."""
+    found = [array.asnumpy() for array in param.list_data()]
+    assert all((each == each[0]).all() for each in found)
+    return [float(each[0]) for each in found]
+
+
+# ---- one device
+
+
+def test_a_step_divides_by_the_batch():
+    x = parameter()
+    trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1.0, "momentum": 0.5, "rescale_grad": 2.0})
+    backward(x)
+    trainer.step(4)
+    assert values(x) == [-0.5]
+    backward(x)
+    trainer.step(1)
+    assert values(x) == [-0.5 - 2.0 - 0.25]
+    assert trainer._kvstore is None
+    assert trainer._update_on_kvstore is None
+
+
+def test_both_halves_of_a_step():
+    x = parameter()
+    trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1.0})
+    backward(x)
+    trainer.allreduce_grads()
+    x.grad()[:] = 5
+    trainer.update(2)
+    assert values(x) == [-2.5]
+
+
+def test_a_network_learns():
+    mx.random.seed(0)
+    net = nn.HybridSequential()
+    net.add(nn.Dense(8, activation="tanh"), nn.Dense(1))
+    net.initialize(init.Xavier())
+    net.hybridize()
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.05})
+    loss, x = gluon.loss.L2Loss(), nd.random.normal(shape=(32, 4))
+    y = (x * nd.array([1, -2, 3, 0.5])).sum(axis=1)
+    history = []
+    for _ in range(60):
+        with autograd.record():
+            error = loss(net(x), y)
+        error.backward()
+        trainer.step(32)
+        history.append(error.mean().asscalar())
+    assert history[-1] < 0.1 * history[0]
+
+
+def test_parameters_without_gradient_stay():
+    x, fixed = parameter(), parameter("fixed", grad_req="null")
+    trainer = gluon.Trainer([x, fixed], "sgd", {"learning_rate": 1.0})
+    backward(x)
+    trainer.step(1)
+    assert values(fixed) == [0]
+
+
+def test_multipliers_are_read_at_each_step():
+    x = parameter(lr_mult=0.5)
+    trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1.0})
+    for mult, wanted in ((0.5, -0.5), (2.0, -2.5), (0.0, -2.5)):
+        x.lr_mult = mult
+        backward(x)
+        trainer.step(1)
+        assert values(x) == [wanted]
+
+
+def test_order_of_parameters():
+    params = {name: parameter(name) for name in ("b", "a", "c")}
+    assert [param.name for param in gluon.Trainer(params, "sgd")._params] == ["a", "b", "c"]
+    assert [param.name for param in gluon.Trainer(list(params.values()), "sgd")._params] == ["b", "a", "c"]
+
+
+@pytest.mark.parametrize("devices", [None, TWO])
+def test_learning_rate(devices):
+    x = parameter(devices=devices)
+    trainer = gluon.Trainer([x], "sgd", {"learning_rate": 0.5})
+    trainer.set_learning_rate(0.25)
+    assert trainer.learning_rate == trainer.optimizer.learning_rate == 0.25
+    scheduled = gluon.Trainer([x], "sgd", {"lr_scheduler": lr_scheduler.FactorScheduler(2, 0.5, base_lr=1.0)})
+    rates = []
+    for _ in range(5):
+        backward(x)
+        scheduled.step(1)
+        rates.append(scheduled.learning_rate)
+    assert rates == [1.0, 1.0, 0.5, 0.5, 0.25]  # devices do not count twice
+    with pytest.raises(UserWarning, match="LRScheduler of the optimizer"):
+        scheduled.set_learning_rate(1.0)
+
+
+# ---- stale gradients
+
+
+@pytest.mark.parametrize(("devices", "on_store"), [(None, None), (TWO, True), (TWO, False)])
+def test_stale_gradients(devices, on_store):
+    used, unused = parameter("used", devices), parameter("unused", devices)
+    trainer = gluon.Trainer([used, unused], "sgd", {"learning_rate": 1.0}, update_on_kvstore=on_store)
+    count = len(used.list_data())
+    backward(used)
+    with pytest.raises(UserWarning, match="Gradient of Parameter `unused` on context cpu"):
+        trainer.step(1)
+    assert values(used) == [0] * count  # nothing was updated
+    trainer.step(1, ignore_stale_grad=True)
+    assert values(used) == [-count] * count
+    assert values(unused) == [0] * count
+    with pytest.raises(UserWarning, match="`used`"):
+        trainer.step(1)
+    trainer.step(1, ignore_stale_grad=True)
+    assert values(used) == [-count] * count
+
+
+@pytest.mark.parametrize("on_store", MODES)
+def test_a_device_that_computed_nothing_adds_nothing(on_store):
+    x = parameter(devices=TWO)
+    trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1.0}, update_on_kvstore=on_store)
+    backward(x)
+    trainer.step(1)
+    with autograd.record():
+        y = x.data(mx.cpu(1)) * 10
+    y.backward()
+    trainer.step(1, ignore_stale_grad=True)
+    assert values(x) == [-12, -12]
+
+
+# ---- several devices
+
+
+@pytest.mark.parametrize("on_store", MODES)
+@pytest.mark.parametrize("kvstore", KINDS)
+def test_gradients_are_added(kvstore, on_store):
+    x = parameter(devices=TWO)
+    trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1.0, "momentum": 0.5}, kvstore, update_on_kvstore=on_store)
+    backward(x)
+    trainer.step(1)
+    assert values(x) == [-2, -2]
+    assert trainer._kvstore.type == kvstore
+    assert trainer._update_on_kvstore is on_store
+    x.lr_mult = 0.5
+    backward(x)
+    trainer.step(1)
+    assert values(x) == [-4, -4]
+
+
+def test_allreduce_between():
+    x = parameter(devices=TWO)
+    trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1.0}, update_on_kvstore=False)
+    for i, array in enumerate(x.list_data()):
+        with autograd.record():
+            y = array * i
+        y.backward()
+    trainer.allreduce_grads()
+    assert [gradient.asnumpy().tolist() for gradient in x.list_grad()] == [[1, 1, 1]] * 2
+    trainer.update(1)
+    assert values(x) == [-1, -1]
+
+
+def test_the_store_updates_unless_asked_not_to(monkeypatch):
+    x = parameter(devices=TWO)
+    trainer = gluon.Trainer([x], "sgd")
+    for method in (trainer.update, trainer.allreduce_grads):
+        with pytest.raises(AssertionError, match="Try setting `update_on_kvstore` to False"):
+            method(*([1] if method == trainer.update else []))
+    monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", "0")
+    asked = gluon.Trainer([x], "sgd")
+    backward(x)
+    asked.step(1)
+    assert asked._update_on_kvstore is False
+
+
+def test_without_a_store_devices_go_their_own_way():
+    x = parameter(devices=TWO)
+    trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1.0}, kvstore=None)
+    for i, array in enumerate(x.list_data()):
+        with autograd.record():
+            y = array * (i + 1)
+        y.backward()
+    trainer.step(1)
+    assert values(x) == [-1, -2]
+
+
+@pytest.mark.parametrize("on_store", MODES)
+@pytest.mark.parametrize("name", ["sgd", "adam", "lamb"])
+def test_two_devices_are_one_device_on_the_whole_batch(name, on_store):
+    data, label = np.random.default_rng(0).normal(size=(8, 5)), np.random.default_rng(1).normal(size=(8, 2))
+    results = []
+    for devices in ([mx.cpu(0)], TWO):
+        mx.random.seed(3)
+        net = nn.Dense(2)
+        net.initialize(init.Normal(0.5), ctx=devices)
+        trainer = gluon.Trainer(net.collect_params(), name, {"learning_rate": 0.1, "wd": 0.01}, update_on_kvstore=on_store)
+        for _ in range(3):
+            with autograd.record():
+                losses = [
+                    gluon.loss.L2Loss()(net(x), y)
+                    for x, y in zip(gluon.utils.split_and_load(data, devices), gluon.utils.split_and_load(label, devices))
+                ]
+            for loss in losses:
+                loss.backward()
+            trainer.step(8)
+        results.append([array.asnumpy() for param in net.collect_params().values() for array in param.list_data()])
+    for one, first, second in zip(results[0], results[1][::2], results[1][1::2]):
+        np.testing.assert_allclose(first, one, rtol=1e-4, atol=1e-6)
+        np.testing.assert_array_equal(first, second)
+
+
+def test_a_store_of_ones_own():
+    class Adding:
+        type = "mine"
+
+        def __init__(self):
+            self.calls = []
+
+        def is_capable(self, capability):
+            return False
+
+        def broadcast(self, key, value, out, priority=0):
+            self.calls.append(("broadcast", key))
+
+        def pushpull(self, key, value, out=None, priority=0):
+            self.calls.append(("pushpull", key))
+            LocalStore().pushpull(key, value, out)
+
+    x, store = parameter(devices=TWO), Adding()
+    trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1.0}, kvstore=store)
+    backward(x)
+    trainer.step(1)
+    assert trainer._update_on_kvstore is False
+    assert values(x) == [-2, -2]
+    assert store.calls == [("broadcast", 0), ("pushpull", 0)]
+    with pytest.raises(ValueError, match="Please set update_on_kvstore=False"):
+        gluon.Trainer([x], "sgd", kvstore=store, update_on_kvstore=True)._init_kvstore()
+
+
+def test_weights_written_by_the_user_count():
+    """MXNet's store has a copy of its own, which would overwrite them."""
+    x = parameter(devices=TWO)
+    trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1.0})
+    backward(x)
+    trainer.step(1)
+    for array in x.list_data():
+        array[:] = 10
+    backward(x)
+    trainer.step(1)
+    assert values(x) == [8, 8]
+
+
+@pytest.mark.parametrize("kvstore", ["local", "device"])
+def test_loading_parameters_resets_the_store(tmp_path, kvstore):
+    params = gluon.ParameterDict()
+    x = params.get("x", shape=(3,))
+    params.initialize(init="zeros", ctx=TWO)
+    trainer = gluon.Trainer(params, "sgd", {"learning_rate": 0.1, "momentum": 0.9}, kvstore)
+    params.save(str(tmp_path / "x.params"))
+    backward(x)
+    trainer.step(1)
+    params.load(str(tmp_path / "x.params"))
+    assert trainer._kvstore is None
+    assert trainer._kv_initialized is False
+    backward(x)
+    trainer.step(1)
+    np.testing.assert_allclose(values(x), [-0.2, -0.2], rtol=1e-6)
+
+
+# ---- files
+
+
+@pytest.mark.parametrize(("devices", "on_store"), [(None, None), (TWO, True), (TWO, False)])
+def test_states_in_a_file(tmp_path, devices, on_store):
+    path = str(tmp_path / "states")
+    x = parameter(devices=devices)
+    arguments = {"learning_rate": 0.1, "lr_scheduler": lr_scheduler.FactorScheduler(1, 0.5, base_lr=0.1)}
+    trainer = gluon.Trainer([x], "adam", arguments, update_on_kvstore=on_store)
+    for _ in range(2):
+        backward(x)
+        trainer.step(1)
+    trainer.save_states(path)
+    kept = [array.copy() for array in x.list_data()]
+    for factor in (1.0, 3.0):
+        backward(x, factor=factor)
+        trainer.step(1)
+    wanted = values(x)
+
+    other = parameter(devices=devices)
+    for target, array in zip(other.list_data(), kept):
+        target[:] = array
+    second = gluon.Trainer([other], "adam", update_on_kvstore=on_store)
+    second.load_states(path)
+    assert second.learning_rate == pytest.approx(0.05)
+    for factor in (1.0, 3.0):
+        backward(other, factor=factor)
+        second.step(1)
+    assert values(other) == wanted
+    other.lr_mult = 2.0  # the loaded optimizer knows the parameters of the trainer
+    assert second._optimizer._get_lr(0) == pytest.approx(2 * second.learning_rate)
+    updater = second._kvstore._updater if on_store else second._updaters[0]
+    assert updater.optimizer is second._optimizer
+
+
+def test_states_of_mxnet_are_refused(tmp_path):
+    path = tmp_path / "states"
+    path.write_bytes(pickle.dumps({0: None}))
+    trainer = gluon.Trainer([parameter()], "sgd")
+    with pytest.raises(FileFormatError, match="this is a pickle"):
+        trainer.load_states(str(path))
+    with pytest.raises(FileNotFoundError):
+        trainer.load_states(str(tmp_path / "absent"))
+
+
+# ---- what is refused
+
+
+def test_errors():
+    x = parameter()
+    with pytest.raises(ValueError, match="must be a list or dict of Parameters, got <class 'str'>"):
+        gluon.Trainer("x", "sgd")
+    with pytest.raises(ValueError, match="got list of <class 'int'>"):
+        gluon.Trainer([1], "sgd")
+    with pytest.raises(ValueError, match="there are no parameters"):
+        gluon.Trainer(nn.Flatten().collect_params(), "sgd")
+    with pytest.raises(RuntimeError, match="'y' has not been initialized"):
+        gluon.Trainer([gluon.Parameter("y", shape=(1,))], "sgd")
+    with pytest.raises(AssertionError, match="same set of contexts"):
+        gluon.Trainer([x, parameter("y", TWO)], "sgd")
+    with pytest.raises(AssertionError, match="optimizer_params must be None"):
+        gluon.Trainer([x], optimizer.SGD(), {"wd": 1})
+    with pytest.raises(ValueError, match="no optimizer is called 'sdg'"):
+        gluon.Trainer([x], "sdg")
+    with pytest.raises(ArgumentError, match="no kvstore 'dist_sync' here; choose one of 'device', 'local'"):
+        gluon.Trainer([x], "sgd", kvstore="dist_sync")
+    with pytest.raises(ArgumentError, match="no kvstore 'nccl' here"):
+        LocalStore("nccl")
+    with pytest.raises(ArgumentError, match="compression_params"):
+        gluon.Trainer([x], "sgd", compression_params={"type": "2bit"})
+    with pytest.raises(AssertionError, match="call set_optimizer first"):
+        LocalStore().save_optimizer_states("x")
+
+
+def test_parameters_that_moved():
+    x = parameter()
+    trainer = gluon.Trainer([x], "sgd")
+    x.reset_ctx(TWO)
+    backward(x)
+    with pytest.raises(mx.base.DeviceError, match="make a new Trainer after reset_ctx"):
+        trainer.step(1)
+
+
+def test_deferred_parameters():
+    net = nn.Dense(2)
+    net.initialize(ctx=TWO)
+    trainer = gluon.Trainer([net.weight], "sgd")
+    with pytest.raises(gluon.DeferredInitializationError):
+        trainer.step(1)
+
+
+def test_copies_of_parameters_have_no_trainer():
+    x = parameter()
+    trainer = gluon.Trainer([x], "sgd")
+    assert x._trainer is trainer
+    assert copy.deepcopy(x)._trainer is None
+    x._set_trainer(None)
+    assert x._trainer is None
