@@ -147,9 +147,9 @@ class Op:
     #: The output's shape depends on the data (boolean_mask): the front end waits for the inputs and computes at once.
     data_dependent: ClassVar[bool] = False
     #: Which values `vjp` looks at beyond their shape and dtype; the others are not kept alive for it.
-    #: For the inputs, a tuple of positions can say which.
+    #: A tuple of positions can say which.
     saves_inputs: ClassVar[bool | tuple[int, ...]] = True
-    saves_outputs: ClassVar[bool] = True
+    saves_outputs: ClassVar[bool | tuple[int, ...]] = True
     #: Inputs may lie on other devices than the output: copies between devices.
     crosses_devices: ClassVar[bool] = False
     #: An output layer of MXNet (SoftmaxOutput, make_loss): backward starts here and ignores the head gradient.

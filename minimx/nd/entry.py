@@ -171,14 +171,17 @@ def _check_writes(op: Op, operands: Sequence[Array | None], targets: Sequence[Ar
 
     Overwriting the whole of an untracked array with a tracked value is recorded: the array becomes that value.
     """
-    for target in (*targets, *(operands[position] for position in op.mutates)):
+    # An operator that changes an input has a gradient that does not look at it: there, that it reads it is no fault.
+    written = [(-1, target) for target in targets] + [(position, operands[position]) for position in op.mutates]
+    for own, target in written:
         if target is None:
             continue
         if target.node is not None:
             raise MXNetError(IN_PLACE.format(what=f"{op.name} would overwrite an array that is in the graph"))
         if not tracked:
             continue
-        if any(operand is not None and operand.var is target.var for operand in operands):
+        others = (operand for position, operand in enumerate(operands) if position != own)
+        if any(operand is not None and operand.var is target.var for operand in others):
             raise MXNetError(IN_PLACE.format(what=f"{op.name} reads the array that it would overwrite"))
 
 
@@ -210,6 +213,10 @@ def record(op: Op, operands: Sequence[Array | None], outputs: Sequence[Array]) -
         if kept is not None and operand is not None and wanted:
             kept.node, kept.index = operand.node, operand.index  # so that gradients can be differentiated again
         inputs.append(kept)
-    node = OpNode(op, parents, inputs, [_untracked(output, op.saves_outputs) for output in outputs])
+    saved = op.saves_outputs
+    kept_outputs = [
+        _untracked(output, saved if type(saved) is bool else position in saved) for position, output in enumerate(outputs)
+    ]
+    node = OpNode(op, parents, inputs, kept_outputs)
     for index, output in enumerate(outputs):
         output.node, output.index = node, index

@@ -33,16 +33,18 @@ class Node:
     """An operator applied to entries, or a variable.
 
     `inputs` stand in the order of `op.inputs`; None where an optional one is absent. `attrs` are strings: the operator's own, and
-    those of the node, which are called `__like_this__`.
+    those of the node, which are called `__like_this__`. `earlier` says how often operators of no graph that is left have written to a
+    variable: a file may say so of an auxiliary state, and is written again as it was.
     """
 
-    __slots__ = ("op", "name", "attrs", "inputs")
+    __slots__ = ("op", "name", "attrs", "inputs", "earlier")
 
     def __init__(self, op: Op | None, name: str, attrs: dict[str, str], inputs: Sequence[Entry | None] = ()) -> None:
         self.op = op
         self.name = name
         self.attrs = attrs
         self.inputs = list(inputs)
+        self.earlier = 0
 
     @property
     def outputs(self) -> list[Entry]:

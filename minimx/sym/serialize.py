@@ -38,7 +38,7 @@ def to_json(heads: Sequence[Entry], remove_amp_cast: bool = True) -> str:
         for position in node.op.aux if node.op is not None else ():
             entry = node.inputs[position] if position < len(node.inputs) else None
             if entry is not None:
-                writes[entry] = writes.get(entry, 0) + 1
+                writes[entry] = writes.get(entry, entry[0].earlier) + 1
         record: dict[str, Any] = {"op": "null" if node.op is None else node.op.name, "name": node.name}
         if node.attrs:
             record["attrs"] = dict(sorted(node.attrs.items()))
@@ -141,8 +141,10 @@ def from_json(text: str) -> list[Entry]:
     try:
         version = int(graph.get("attrs", {}).get("mxnet_version", ["int", OLDEST])[1])
         nodes: list[Node] = []
+        writes: dict[Entry, int] = {}
         for record in graph["nodes"]:
             nodes.append(_node(record, nodes, version))
+            _note_writes(nodes[-1], record["inputs"], nodes, writes)
         heads = [(nodes[int(head[0])], int(head[1])) for head in graph["heads"]]
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         if isinstance(error, MXNetError):
@@ -169,6 +171,20 @@ def _node(record: dict[str, Any], nodes: list[Node], version: int) -> Node:
         if key not in own and not key.startswith("__"):
             _set_plain(node, key, text)
     return node
+
+
+def _note_writes(node: Node, listed: Sequence[Sequence[int]], nodes: Sequence[Node], writes: dict[Entry, int]) -> None:
+    """Where the inputs that a file lists say that a state was written to before the graph was made, note it in its variable.
+
+    `writes` counts those of the graph so far.
+    """
+    versions = {(nodes[int(each[0])], int(each[1])): int(each[2]) for each in listed if len(each) > 2}
+    for position in node.op.aux if node.op is not None else ():
+        entry = node.inputs[position]
+        if entry is not None and entry in versions:
+            if entry not in writes:
+                entry[0].earlier = max(versions[entry] - 1, 0)
+            writes[entry] = writes.get(entry, 0) + 1
 
 
 def _set_plain(node: Node, key: str, text: str) -> None:
