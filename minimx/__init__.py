@@ -16,6 +16,7 @@ from . import (
     gluon,
     initializer,
     lr_scheduler,
+    metric,
     name,
     nd,
     optimizer,
@@ -38,5 +39,5 @@ __version__ = "0.1.0"
 __all__ = [
     "AttrScope", "Context", "MXNetError", "Symbol", "attribute", "autograd", "base", "context", "cpu", "cpu_pinned",
     "cpu_shared", "current_context", "device", "engine", "gluon", "gpu", "gpu_memory_info", "init", "initializer",
-    "lr_scheduler", "name", "nd", "ndarray", "num_gpus", "opt", "optimizer", "random", "storage", "sym", "symbol",
+    "lr_scheduler", "metric", "name", "nd", "ndarray", "num_gpus", "opt", "optimizer", "random", "storage", "sym", "symbol",
 ]  # fmt: skip

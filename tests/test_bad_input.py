@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import gc
 import inspect
 import os
 import pickle
@@ -40,6 +39,15 @@ from minimx.op import Spec
 
 from .ops import test_cases as table
 
+
+@pytest.fixture(autouse=True)
+def no_failures_left() -> Iterator[None]:
+    """Arrays that fail are among the wrong arguments, and not all are read."""
+    yield
+    with contextlib.suppress(MXNetError):
+        nd.waitall()
+
+
 # ---- every public function, with wrong values for each of its arguments
 
 NAMESPACES = {"nd": nd, "nd.contrib": nd.contrib, "nd.linalg": nd.linalg, "nd.random": nd.random}
@@ -67,7 +75,7 @@ def array(*shape: int, dtype: str = "float32", ctx: mx.Context | None = None) ->
 
 #: Values that fit few arguments. None asks for so much that a generous machine could give it.
 WRONG: dict[str, Callable[[], Any]] = {
-    "None": lambda: None, "'abc'": lambda: "abc", "''": lambda: "", "bytes": lambda: b"x", "[]": lambda: [], "()": lambda: (),
+    "None": lambda: None, "'abc'": lambda: "abc", "''": lambda: "", "bytes": lambda: b"x", "[]": list, "()": lambda: (),
     "dict": lambda: {1: 2}, "object": Odd, "class": lambda: int, "function": lambda: len, "slice": lambda: slice(None),
     "generator": lambda: iter((1,)), "-1": lambda: -1, "-2**63": lambda: -(2**63), "2**62": lambda: 2**62, "10**400": lambda: 10**400,
     "10**5000": lambda: 10**5000, "nan": lambda: float("nan"), "inf": lambda: float("inf"), "1.5": lambda: 1.5, "1j": lambda: 1j,
@@ -83,6 +91,23 @@ WRONG: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 
+def arguments_of(frame: types.FrameType, function: Callable[..., Any]) -> Call:
+    """The arguments with which the function whose frame begins was called, but those that have their defaults."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        value = frame.f_locals[name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            args.extend(value)
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            kwargs.update(value)
+        elif parameter.default is parameter.empty and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            args.append(value)
+        elif value is not parameter.default:
+            kwargs[name] = value
+    return tuple(args), kwargs
+
+
 @contextlib.contextmanager
 def recorded() -> Iterator[dict[str, Call]]:
     """A scope in which the first call of each public function in this thread enters its arguments into the dict."""
@@ -91,11 +116,7 @@ def recorded() -> Iterator[dict[str, Call]]:
 
     def watch(frame: types.FrameType, event: str, _: Any) -> None:
         if event == "call" and (name := names.get(frame.f_code)) is not None and name not in calls:
-            found = inspect.getargvalues(frame)
-            values = [found.locals[key] for key in found.args]
-            named = {key: found.locals[key] for key in frame.f_code.co_varnames[len(values) :][: frame.f_code.co_kwonlyargcount]}
-            args = (*values, *(found.locals[found.varargs] if found.varargs else ()))
-            calls[name] = args, {**named, **(found.locals[found.keywords] if found.keywords else {})}
+            calls[name] = arguments_of(frame, FUNCTIONS[name])
 
     sys.setprofile(watch)
     try:
@@ -172,6 +193,7 @@ def variants(name: str, call: Call) -> Iterator[tuple[str, tuple[Any, ...], dict
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in FILES])
 def test_wrong_arguments(name: str, legal: dict[str, Call]) -> None:
     """Every wrong value of every argument gives an error of minimx, at once or when the result is read, or a value."""
+    assert name in legal, "no row of the table of operator cases calls this function"
     with mx.device.simulate_gpus(1):
         faults = [
             f"{label}: {fault}"
@@ -179,7 +201,7 @@ def test_wrong_arguments(name: str, legal: dict[str, Call]) -> None:
             if (fault := survives(FUNCTIONS[name], args, kwargs)) is not None
         ]
         with contextlib.suppress(MXNetError):
-            mx.nd.waitall()
+            nd.waitall()
     assert not faults, "\n".join(faults[:10])
 
 
@@ -270,7 +292,8 @@ TERABYTES = """
         lambda: nd.eye(1 << 20), lambda: nd.random.uniform(shape=(1 << 40,)), lambda: row.broadcast_to((1 << 20, 1 << 20)),
         lambda: nd.one_hot(row, 1 << 20), lambda: nd.tile(row, 1 << 20), lambda: nd.repeat(row, 1 << 20), lambda: nd.diag(row),
         lambda: nd.dot(row.reshape((-1, 1)), row.reshape((1, -1))), lambda: nd.empty((1 << 40,)), lambda: nd.linspace(0, 1, 1 << 40),
-        lambda: nd.histogram(row, 1 << 40, (0, 1))[1], lambda: nd.pad(row.reshape((1, 1, 1, -1)), "constant", (0, 0, 0, 0, 0, 1 << 40, 0, 0)),
+        lambda: nd.histogram(row, 1 << 40, (0, 1))[1],
+        lambda: nd.pad(row.reshape((1, 1, 1, -1)), "constant", (0, 0, 0, 0, 0, 1 << 40, 0, 0)),
         lambda: nd.contrib.arange_like(nd.ones((3,)), repeat=1 << 40).asnumpy() is None or 1 / 0,
     ]
     start = time.perf_counter()
@@ -312,7 +335,8 @@ def test_asking_for_terabytes() -> None:
     [
         ("uint8", 300, DTypeError), ("uint8", -1, DTypeError), ("int32", float("nan"), DTypeError), ("int64", 2**63, DTypeError),
         ("int32", np.int64(2**40), DTypeError), ("float32", 10**400, ArgumentError), ("float32", "a", ArgumentError),
-        ("float32", None, ArgumentError), ("float32", np.complex64(1j), (DTypeError, ArgumentError)), ("float32", [[1], [1, 2]], ArgumentError),
+        ("float32", None, ArgumentError), ("float32", np.complex64(1j), (DTypeError, ArgumentError)),
+        ("float32", [[1], [1, 2]], ArgumentError),
         ("float32", np.array([None, 1], object), ArgumentError), ("float32", Odd(), ArgumentError),
     ],
 )  # fmt: skip
@@ -359,11 +383,11 @@ def test_out_on_another_device() -> None:
         there = nd.ones((2,), ctx=mx.gpu(1))
         with pytest.raises(DeviceError, match=r"broadcast_add: out is on gpu\(1\), the result on cpu\(0\)"):
             nd.add(nd.ones((2,)), nd.ones((2,)), out=there)
+        x = nd.ones((2,))
+        x.attach_grad()
+        with autograd.record():
+            y = x * 2
         with pytest.raises(DeviceError, match=r"its gradient on gpu\(1\)"):
-            x = nd.ones((2,))
-            x.attach_grad()
-            with autograd.record():
-                y = x * 2
             y.backward(there)
     for count in (-1, 10**12, "two", None):
         with pytest.raises(ArgumentError, match="simulate_gpus: count"):
@@ -372,7 +396,12 @@ def test_out_on_another_device() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("MINIMX_SIMULATED_GPUS", "10000000000000"), ("MINIMX_MEM_POOL_TYPE", "Big"), ("MXNET_ENGINE_TYPE", "Fast"), ("MINIMX_LAZY", "yes")],
+    [
+        ("MINIMX_SIMULATED_GPUS", "10000000000000"),
+        ("MINIMX_MEM_POOL_TYPE", "Big"),
+        ("MXNET_ENGINE_TYPE", "Fast"),
+        ("MINIMX_LAZY", "yes"),
+    ],
 )
 def test_nonsense_in_the_environment(name: str, value: str) -> None:
     """The import says which variable is wrong."""
@@ -416,7 +445,7 @@ def test_a_very_long_tape() -> None:
     x.attach_grad()
     with autograd.record():
         y = x
-        for _ in range(30_000):
+        for _ in range(20_000):
             y = y * 1.0
     y.backward()
     assert x.grad.asscalar() == 1
@@ -424,10 +453,9 @@ def test_a_very_long_tape() -> None:
     def forget() -> None:
         with autograd.record():
             z = x
-            for _ in range(60_000):
+            for _ in range(40_000):
                 z = z + 1
         del z
-        gc.collect()
 
     before = threading.stack_size(256 << 10)
     try:

@@ -132,3 +132,24 @@ def test_open(tmp_path: pathlib.Path) -> None:
     opened, size = open_file(file)
     with opened:
         assert (opened.read(), size) == (b"abc", 3)
+
+
+def test_names_that_no_file_can_have() -> None:
+    for name in ("", "a\0b", "\udcff\ud800", b"bytes", None, 3):
+        with pytest.raises(ArgumentError, match="file's name"):
+            as_path(name)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no bound for the size of files")
+def test_a_full_disk(tmp_path: pathlib.Path) -> None:
+    """The error names the file, which is as it was, and nothing is left beside it."""
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    program = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); "
+        "from minimx.files import replace_file; replace_file(sys.argv[1], [bytes(5000)])"
+    )
+    answer = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60, check=False)
+    assert f"File too large: '{path}'" in answer.stderr
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]

@@ -8,6 +8,7 @@ among the cores. Book: chapter 2; the same idea compiled is chapter 5.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from .var import Failure, window
 if TYPE_CHECKING:
     from .segment import Operand, Record, Segment
 
-TILE = env_int("MINIMX_TILE", 1 << 17, 1)  # elements: two tiles of float32 fit a second-level cache
+TILE = env_int("MINIMX_TILE", 1 << 18, 1)  # elements: a tile of float32 fits a second-level cache
 GROUPED = 1 << 15  # elements: smaller arrays stay in cache anyway
 
 
@@ -234,28 +235,26 @@ def run_group(segment: Segment, records: list[Record], position: int, last_use: 
                 return _undone(values, made)
             made[result.slot] = values[result.slot].reshape(-1)
 
-    steps = []
-    for record in records:
-        sources = [(operand.slot in made, operand) for operand in record.inputs if operand is not None]
-        steps.append((record.op.kernel, sources, record.outputs[0].slot, record.outputs[0].spec.dtype))
-
     def run_tiles(bounds: list[tuple[int, int]]) -> None:
-        scratch: dict[int, Any] = {}
-        for slot, whole in made.items():
-            if whole is None:
-                dtype = next(dtype for _, _, made_slot, dtype in steps if made_slot == slot)
-                scratch[slot] = np.empty(min(TILE, size), dtype)
         for low, high in bounds:
-            done: dict[int, Any] = {}
-            for kernel, sources, slot, _ in steps:
-                whole = made[slot]
-                out = scratch[slot][: high - low] if whole is None else whole[low:high]
-                kernel(
-                    np,
-                    *[done[operand.slot] if inside else _tile(inputs[operand], low, high) for inside, operand in sources],
-                    out=out,
-                )
-                done[slot] = out
+            tiles: dict[int, Any] = {}  # slot -> the tile of it that is made now
+            for step, record in enumerate(records, position):
+                sources = [
+                    tiles[operand.slot] if operand.slot in tiles else _tile(inputs[operand], low, high)
+                    for operand in record.inputs
+                    if operand is not None
+                ]
+                for slot in {operand.slot for operand in record.inputs if operand is not None and operand.slot in tiles}:
+                    if made[slot] is None and last_use[slot] <= step:
+                        _scratch.give_back(tiles.pop(slot))  # the result may go where this input is
+                result = record.outputs[0]
+                whole = made[result.slot]
+                out = _scratch.take(result.spec.dtype, high - low) if whole is None else whole[low:high]
+                record.op.kernel(np, *sources, out=out)
+                if whole is None and last_use[result.slot] <= step:
+                    _scratch.give_back(out)
+                else:
+                    tiles[result.slot] = out
 
     tiles = [(low, min(low + TILE, size)) for low in range(0, size, TILE)]
     try:
@@ -265,6 +264,26 @@ def run_group(segment: Segment, records: list[Record], position: int, last_use: 
             segment.interrupt = error  # for the thread that runs the segment, when it has
         return _undone(values, made)
     return True
+
+
+class Scratch(threading.local):
+    """Tiles of memory for values that nobody sees. Each thread that runs groups keeps a few, since fresh memory costs page faults."""
+
+    def __init__(self) -> None:
+        self.free: dict[np.dtype[Any], list[Any]] = {}
+
+    def take(self, dtype: np.dtype[Any], length: int) -> Any:
+        """A tile of `length` elements, at most TILE; its values are arbitrary."""
+        idle = self.free.get(dtype)
+        return (idle.pop() if idle else np.empty(TILE, dtype))[:length]
+
+    def give_back(self, tile: Any) -> None:
+        idle = self.free.setdefault(tile.dtype, [])
+        if len(idle) < 8:
+            idle.append(tile.base)  # what the tile was cut from
+
+
+_scratch = Scratch()
 
 
 def _undone(values: list[Any], made: dict[int, Any]) -> bool:

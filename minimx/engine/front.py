@@ -113,7 +113,9 @@ def block_shortcuts(change: int) -> None:
 
 def work(op: Op, inputs: Sequence[View | None], out_specs: Sequence[Spec]) -> float:
     """Estimated nanoseconds of an operation."""
-    elements = sum(spec.size for spec in out_specs)
+    elements = 0
+    for spec in out_specs:
+        elements += spec.size
     sizes = [view.spec.size for view in inputs if view is not None]
     if op.kind is Kind.GEMM and len(sizes) >= 2:
         # (M, K) by (K, N) to (M, N): the square root of the three sizes' product is M K N.

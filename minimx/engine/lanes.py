@@ -43,6 +43,8 @@ from .task import DONE, OPEN, QUEUED, READY, RUNNING, Task
 from .var import Failure, Var, add_note
 
 PATIENCE = 0.0005  # seconds that a segment may stay open while its lane is idle
+DOZE = 0.001  # seconds that a worker sleeps at a time while its lane is in use
+IN_USE = 0.2  # seconds after its last work for which a lane counts as in use
 MAX_BYTES = env_int("MINIMX_MAX_BYTES_IN_FLIGHT", 1 << 30, 1)
 MAX_TASKS = env_int("MINIMX_MAX_TASKS_IN_FLIGHT", 1024, 1)
 WORKERS = env_int(("MXNET_CPU_WORKER_NTHREADS", "MINIMX_CPU_WORKERS"), 1, 1)
@@ -59,6 +61,8 @@ class Lane:
         self.workers = workers
         self.threads: list[threading.Thread] = []
         self.idle = 0  # workers that sleep
+        self.dozing = 0  # workers that sleep for a millisecond at most, because the lane was used lately
+        self.used = 0.0  # when somebody last had work for it
 
 
 class BlasThreads:
@@ -121,9 +125,15 @@ class Scheduler:
             lane = self.lanes[context.lane] = Lane(context.lane, self.lock, WORKERS if context.device_typeid != 2 else 1)
         return lane
 
-    def _rouse(self, lane: Lane) -> None:
-        """See to it that a worker looks at `lane`."""
-        if lane.idle:
+    def _rouse(self, lane: Lane, soon: bool = False) -> None:
+        """See to it that a worker looks at `lane`: at once, or within a millisecond if `soon` is enough.
+
+        To wake a thread costs more than all else that a push does; a worker that dozes comes by itself.
+        """
+        lane.used = time.monotonic()
+        if lane.dozing and soon:
+            return
+        if lane.idle or lane.dozing:
             lane.wakeup.notify()
         elif len(lane.threads) < lane.workers and self.threads_work:
             number = len(lane.threads)
@@ -143,7 +153,7 @@ class Scheduler:
         lane = self.lane(segment.context)
         segment.deadline = time.monotonic() + PATIENCE
         lane.open[segment] = None
-        self._rouse(lane)
+        self._rouse(lane, soon=True)
 
     def close(self, task: Task) -> None:
         """No more is recorded into `task`; it runs when its predecessors have finished."""
@@ -156,13 +166,13 @@ class Scheduler:
         self.in_flight[task] = None
         self.bytes_in_flight += task.nbytes
         if not task.predecessors:
-            self._make_ready(task)
+            self._make_ready(task, soon=True)
 
-    def _make_ready(self, task: Task) -> None:
+    def _make_ready(self, task: Task, soon: bool = False) -> None:
         lane = self.lane(task.context)
         task.state = READY
         lane.ready.append(task)
-        self._rouse(lane)
+        self._rouse(lane, soon)
         if self.waiting:
             self.finished.notify_all()  # a sleeper may want to help
 
@@ -261,11 +271,16 @@ class Scheduler:
                         if patience <= 0:
                             self.close(oldest)
                             continue
+                    elif time.monotonic() - lane.used < IN_USE:
+                        patience = DOZE
                     else:
-                        patience = None
-                    lane.idle += 1
+                        lane.idle += 1
+                        lane.wakeup.wait()
+                        lane.idle -= 1
+                        continue
+                    lane.dozing += 1
                     lane.wakeup.wait(patience)
-                    lane.idle -= 1
+                    lane.dozing -= 1
                 task = lane.ready[0]
                 self._start(task)
                 if lane.ready:

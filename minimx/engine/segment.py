@@ -81,6 +81,7 @@ class Segment(Task):
             return var.slot
         slot = self.read.get(var)
         if slot is None:
+            self.charge(var)
             self.reads(var, scheduler)
             slot = len(self.table)
             self.table.append(var)
@@ -158,8 +159,12 @@ class Segment(Task):
 
     def run(self) -> None:
         self._take_inputs()
+        records = self.needed() if self.lazy else self.records
+        if records:
+            more = len(records) - 1
+            self.name = records[0].op.name + (f" and {more} more" if more else "")
         try:
-            execute.run_records(self, self.needed() if self.lazy else self.records)
+            execute.run_records(self, records)
         except BaseException as error:  # not in an operation: the device is not there, or Ctrl-C
             self.abandon(error)
 
@@ -195,9 +200,6 @@ class Segment(Task):
                 before, var.value = var.value, value
                 self.release(var, None)
                 self.values[slot] = before  # dies with this list, later: not while the engine's lock is held
-        if self.records:
-            more = len(self.records) - 1
-            self.name = self.records[0].op.name + (f" and {more} more" if more else "")
         return self.failures
 
     def forget(self) -> None:

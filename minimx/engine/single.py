@@ -44,6 +44,7 @@ class OpTask(Task):
                 continue
             var = view.var
             if var not in self.read:
+                self.charge(var)
                 self.reads(var, scheduler)
                 self.read[var] = 0
             self.operands.append((var, view.offset, view.spec))

@@ -50,7 +50,7 @@ class Task:
         self.predecessors: set[Task] = set()  # unfinished ones only
         self.successors: list[Task] = []
         self.read: dict[Var, int] = {}  # the Vars it reads -> a number that segments use
-        self.nbytes = 0  # of results that do not exist yet: what back-pressure counts
+        self.nbytes = 0  # of results that do not exist yet, and of inputs that it keeps alive: what back-pressure counts
         self.cost = 0.0  # estimated nanoseconds
         self.name = name
         self.interrupt: KeyboardInterrupt | None = None  # Ctrl-C that came while it ran: for the thread that ran it
@@ -91,6 +91,11 @@ class Task:
         if other.state is not DONE and other not in self.predecessors:
             self.predecessors.add(other)
             other.successors.append(self)
+
+    def charge(self, var: Var) -> None:
+        """Count the memory of an input that no queued task holds yet: until this one has run, it cannot be freed."""
+        if var.value is not None and not var.readers and var.writer is None:
+            self.nbytes += var.value.nbytes
 
     def reads(self, var: Var, scheduler: Scheduler) -> None:
         """Enter this task as a reader of `var`."""

@@ -138,6 +138,10 @@ class Broadcast(Function):
         pair = (self.dlhs(g, y, lhs, rhs), lhs), (self.drhs(g, y, lhs, rhs), rhs)
         return tuple(None if partial is None else unbroadcast(partial, operand) for partial, operand in pair)
 
+    @classmethod
+    def ignored_attrs(cls) -> tuple[str, ...]:
+        return (*Op.ignored_attrs(), "axis")  # CosineEmbeddingLoss of MXNet gives one, and so do files made from it
+
 
 @attributes
 class Scalar(Function):

@@ -101,11 +101,12 @@ class Dot(Op):
     forward_stype: str | None = None
 
     def infer(self, lhs: Spec, rhs: Spec) -> Spec:
-        _require_dense(self, self.forward_stype)
-        dtype = same_dtype(self, lhs, rhs)
-        if not lhs.ndim or not rhs.ndim:
+        if self.forward_stype is not None:
+            _require_dense(self, self.forward_stype)
+        dtype = lhs.dtype if lhs.dtype is rhs.dtype else same_dtype(self, lhs, rhs)
+        if not lhs.shape or not rhs.shape:
             raise ShapeError(f"dot: lhs has shape {lhs.shape}, rhs has {rhs.shape}; each wants at least 1 dimension")
-        if lhs.ndim == rhs.ndim == 1 and (self.transpose_a or self.transpose_b):
+        if len(lhs.shape) == len(rhs.shape) == 1 and (self.transpose_a or self.transpose_b):
             raise ShapeError("dot: two vectors have no transpose; leave transpose_a and transpose_b at False")
         left, inner = self._split(lhs.shape, not self.transpose_a)
         right, other = self._split(rhs.shape, self.transpose_b)

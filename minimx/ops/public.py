@@ -41,6 +41,7 @@ from .casting import (  # fmt: skip
 )
 from .conv import Convolution
 from .creation import ravel_multi_index, shape_array, size_array, unravel_index
+from .deconv import Deconvolution
 from .density import (  # fmt: skip
     random_pdf_dirichlet,
     random_pdf_exponential,
@@ -202,8 +203,8 @@ from .unary import (  # fmt: skip
 )
 
 __all__ = [
-    "Activation", "BatchNorm", "BlockGrad", "Cast", "Concat", "Convolution", "Dropout", "ElementWiseSum", "Embedding",
-    "Flatten", "FullyConnected", "GroupNorm", "InstanceNorm", "L2Normalization", "LayerNorm", "LeakyReLU",
+    "Activation", "BatchNorm", "BlockGrad", "Cast", "Concat", "Convolution", "Deconvolution", "Dropout", "ElementWiseSum",
+    "Embedding", "Flatten", "FullyConnected", "GroupNorm", "InstanceNorm", "L2Normalization", "LayerNorm", "LeakyReLU",
     "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "Pad", "Pooling", "Reshape",
     "SVMOutput", "SequenceLast", "SequenceMask", "SequenceReverse", "SliceChannel", "Softmax", "SoftmaxActivation",
     "SoftmaxOutput", "SwapAxis", "abs", "adam_update", "add", "add_n", "all_finite", "amp_cast", "amp_multicast", "arccos",

@@ -362,3 +362,38 @@ def test_resized_batches():
 def test_names_of_classes():
     assert mx.d2l.get_fashion_mnist_labels(mx.nd.array([0, 9, 5])) == ["t-shirt", "ankle boot", "sandal"]
     assert mx.d2l.get_text_labels(np.array([1])) == ["trouser"]
+
+
+def test_a_shape_without_elements_that_no_array_can_have(tmp_path: Path) -> None:
+    """NumPy bounds the other lengths, too."""
+    (tmp_path / "file").write_bytes(bytes((0, 0, 8, 4)) + np.array([0, 2**32 - 1, 2**32 - 1, 2**32 - 1], ">u4").tobytes())
+    with pytest.raises(FileFormatError, match="which no array can have"):
+        datasets.read_idx(tmp_path / "file")
+
+
+def test_names_that_are_no_files() -> None:
+    """A number would be a file that is open already: 0 is the keyboard."""
+    for name in (0, None, "", "a\0b"):
+        with pytest.raises(ArgumentError, match="name"):
+            datasets.read_idx(name)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="name"):
+        datasets.load_fashion_mnist(b"folder")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="write_idx: a NumPy array is wanted, got"):
+        datasets.write_idx("file", [1, 2])  # type: ignore[arg-type]
+
+
+def test_class_numbers_that_do_not_exist() -> None:
+    for labels in ([-1], [10], [0.5], mx.nd.array([11])):
+        with pytest.raises(IndexError, match="there is no class"):
+            datasets.get_fashion_mnist_labels(labels)
+    for labels in ("90", None, 3, [[1, 2]], ["a"]):
+        with pytest.raises(ArgumentError, match="a list of class numbers is wanted"):
+            datasets.get_fashion_mnist_labels(labels)  # type: ignore[arg-type]
+
+
+def test_sizes_of_batches_and_images() -> None:
+    for batch_size, resize in ((0, None), (4, 0), (4, 10**9)):
+        with pytest.raises(ArgumentError, match="resize"):
+            datasets.load_data_fashion_mnist(batch_size, resize, source="package", announce=False)
+    with pytest.raises(ArgumentError, match=r"batch_size must be an int, got 2\.5"):
+        datasets.load_data_fashion_mnist(2.5, source="package", announce=False)  # type: ignore[arg-type]

@@ -101,3 +101,10 @@ def test_wide_grids_fit_the_page():
 def test_bad_images(images, rows):
     with pytest.raises(ArgumentError):
         d2l.show_images(images, rows, 2)
+
+
+def test_a_grid_that_takes_hours_to_draw() -> None:
+    with pytest.raises(ArgumentError, match="1000000 rows of 2 are too many to draw"):
+        d2l.show_images(np.zeros((2, 4, 4)), 10**6, 2)
+    with pytest.raises(ArgumentError, match="num_rows must be an int"):
+        d2l.show_images(np.zeros((2, 4, 4)), 1.5, 2)  # type: ignore[arg-type]

@@ -60,3 +60,9 @@ def test_sums():
     assert metric.data == [0.0, 0.0]
     with pytest.raises(ArgumentError, match="got 1 amounts, wants 2"):
         metric.add(1)
+
+
+def test_an_accumulator_of_nothing() -> None:
+    for count in (0, -1, 2**40, "two", 1.5):
+        with pytest.raises(ArgumentError, match="Accumulator: count"):
+            Accumulator(count)  # type: ignore[arg-type]

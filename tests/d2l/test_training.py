@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import minimx as mx
 from minimx import autograd, d2l, nd
-from minimx.base import ArgumentError
+from minimx.base import ArgumentError, ShapeError
 
 
 def test_synthetic_data_lies_on_the_line():
@@ -90,3 +93,23 @@ def test_devices_where_there_are_two(monkeypatch):
     assert d2l.try_gpu(1) == mx.gpu(1)
     assert d2l.try_gpu(2) == mx.cpu()
     assert d2l.try_all_gpus() == [mx.gpu(0), mx.gpu(1)]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: d2l.accuracy(nd.ones((4, 3)), nd.zeros((4, 1))), ShapeError, r"scores have shape \(4, 3\), labels \(4, 1\)"),
+        (lambda: d2l.accuracy(nd.ones((4, 3)), nd.zeros((1,))), ShapeError, r"labels \(1,\)"),
+        (lambda: d2l.accuracy(np.ones((4, 3)), [0] * 4), ArgumentError, "scores and labels must be NDArrays"),
+        (lambda: list(d2l.data_iter("2", nd.ones((4, 3)), [1])), ArgumentError, "labels must be an NDArray, got"),
+        (lambda: list(d2l.data_iter(1.5, nd.ones((4, 3)), nd.ones((4,)))), ArgumentError, "batch_size must be an int, got 1.5"),
+        (lambda: d2l.sgd(None, 0.1, 4), ArgumentError, "params must be a list of NDArrays, got None"),
+        (lambda: d2l.sgd(["w"], 0.1, 4), ArgumentError, "parameter 0 must be an NDArray, got 'w'"),
+        (lambda: d2l.synthetic_data([1, 2], 0, 3), ArgumentError, "w must be an NDArray"),
+        (lambda: d2l.try_gpu("0.5"), ArgumentError, "try_gpu: i must be an int"),
+    ],
+)
+def test_wrong_arguments(call: Callable[[], Any], error: type[Exception], text: str) -> None:
+    """Labels of another shape would be stretched to fit, and the fraction be wrong without a word."""
+    with pytest.raises(error, match=text):
+        call()

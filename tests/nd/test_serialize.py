@@ -398,3 +398,25 @@ def test_pipe(tmp_path: pathlib.Path) -> None:
     assert nd.load(pipe)["a"].asnumpy().tolist() == [1, 1, 1]
     assert writer.wait(60) == 0
     assert not pipe.is_file()
+
+
+def test_two_arrays_of_one_name() -> None:
+    """A dict holds one of them: the other must not vanish without a word."""
+    buffer = b"".join(encode([np.ones(2, np.float32)] * 2, ["a", "a"]))
+    assert decode(buffer)[1] == ["a", "a"]
+    with pytest.raises(FileFormatError, match="two arrays have the name 'a'"):
+        nd.load_frombuffer(buffer)
+
+
+def test_buffers_and_names_of_odd_kinds(tmp_path: pathlib.Path) -> None:
+    buffer = b"".join(encode([np.ones(2, np.float32)]))
+    doubled = bytes(byte for pair in zip(buffer, buffer) for byte in pair)
+    assert nd.load_frombuffer(memoryview(doubled)[::2])[0].asnumpy().tolist() == [1, 1]
+    for buf in (None, "text", 5, np.frombuffer(buffer, np.uint8)):
+        with pytest.raises(ArgumentError, match="bytes are wanted"):
+            nd.load_frombuffer(buf)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="cannot be written as UTF-8"):
+        nd.save(tmp_path / "file", {"\udcff": nd.ones((1,))})
+    with pytest.raises(ArgumentError, match=r"data\['b'\] must be an NDArray, got None"):
+        nd.save(tmp_path / "file", {"a": nd.ones((1,)), "b": None})  # type: ignore[dict-item]
+    assert not list(tmp_path.iterdir())

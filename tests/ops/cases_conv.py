@@ -9,7 +9,7 @@ import numpy as np
 
 from minimx.base import ArgumentError, DTypeError, ShapeError
 from minimx.op import apply
-from minimx.ops import conv
+from minimx.ops import conv, deconv
 
 from .harness import Bad, Case, normal
 
@@ -236,4 +236,96 @@ GRADIENTS = [
     ),
 ]
 
-CASES = [*CONVOLUTION, *GRADIENTS]
+
+# ---- Deconvolution
+
+
+def deconvolution(
+    x: np.ndarray,
+    w: np.ndarray,
+    b: np.ndarray | None = None,
+    stride: Sequence[int] | None = None,
+    dilate: Sequence[int] | None = None,
+    pad: Sequence[int] | None = None,
+    adj: Sequence[int] | None = None,
+    target_shape: Sequence[int] | None = None,
+    groups: int = 1,
+) -> np.ndarray:
+    """Filters with zeros between their elements, put down for each element; then the padding is cut off on both sides."""
+    ndim = x.ndim - 2
+    stride, dilate, pad, adj = full(stride, ndim, 1), full(dilate, ndim, 1), full(pad, ndim, 0), full(adj, ndim, 0)
+    kernel = [d * (k - 1) + 1 for d, k in zip(dilate, w.shape[2:])]
+    wide = np.zeros((*w.shape[:2], *kernel))
+    wide[(slice(None), slice(None), *(slice(None, None, d) for d in dilate))] = w
+    whole = [s * (n - 1) + k for s, n, k in zip(stride, x.shape[2:], kernel)]
+    lengths = [n - 2 * p + a for n, p, a in zip(whole, pad, adj)]
+    if target_shape:
+        lengths, pad = list(target_shape), tuple((n - t + 1) // 2 for n, t in zip(whole, target_shape))
+    result = transposed(x, wide, lengths, stride, pad, groups)
+    return result if b is None else result + b.reshape(-1, *[1] * ndim)
+
+
+def back(
+    data: tuple[int, ...], filters: int, kernel: tuple[int, ...], label: str, bias: bool = True, groups: int = 1, **window: Any
+) -> Case:
+    """A row of Deconvolution."""
+    weight = (data[1], filters // groups, *kernel)
+    inputs = (normal(*data), normal(*weight)) + ((normal(filters),) if bias else ())
+    return Case(
+        "Deconvolution",
+        lambda *given: deconv.Deconvolution(
+            *given, kernel=kernel, num_filter=filters, num_group=groups, no_bias=not bias, **window
+        ),
+        inputs,
+        lambda *given: deconvolution(*given, groups=groups, **window),
+        rtol={"float32": 1e-4, "float16": 5e-2, "float64": 1e-11},  # as above
+        label=label,
+    )
+
+
+def refused(match: str, error: type[Exception] = ArgumentError, **given: Any) -> Bad:
+    """A bad call of Deconvolution, of data (1, 4, 5, 5)."""
+    wanted: dict[str, Any] = {"kernel": (3, 3), "num_filter": 2, "weight": (4, 2, 3, 3), **given}
+    weight = wanted.pop("weight")
+    return Bad(lambda nd: nd.Deconvolution(nd.ones((1, 4, 5, 5)), nd.ones(weight), **wanted), error, match)
+
+
+DECONVOLUTION = [
+    Case(
+        "Deconvolution",
+        lambda x, w: deconv.Deconvolution(x, w, kernel=(3, 2), num_filter=4),
+        (normal(2, 3, 4, 5), normal(3, 4, 3, 2)),
+        deconvolution,
+        rtol={"float32": 1e-4, "float16": 5e-2, "float64": 1e-11},  # as above
+        bad=(
+            refused(r"weight has shape \(2, 4, 3, 3\), .* needs \(4, 2, 3, 3\)", ShapeError, weight=(2, 4, 3, 3)),
+            refused(r"adj=\(1, 1\) must be less than stride=\(1, 1\)", adj=(1, 1)),
+            refused(r"adj=\(-1, 0\) must not be less than 0", adj=(-1, 0)),
+            refused(r"adj=\(1,\) has 1 lengths, kernel=\(3, 3\) has 2", adj=1),
+            refused(r"target_shape=\(8, 5\), the results for .* end at \(7, 7\)", ShapeError, target_shape=(8, 5)),
+            refused(r"target_shape=\(6, 5\) leaves an odd number of \(7, 7\) results over", ShapeError, target_shape=(6, 5)),
+            refused(r"nothing is left of \(7, 7\) results without pad=\(4, 0\)", ShapeError, pad=(4, 0)),
+            refused("bias is missing; pass it with no_bias=False", no_bias=False),
+            refused("num_group=3 does not divide the channels", num_group=3),
+        ),
+    ),
+    back((2, 3, 4), 2, (3,), "1D", stride=(2,), pad=(1,), adj=(1,)),
+    back((1, 2, 2, 3, 2), 3, (2, 3, 3), "3D", stride=(1, 2, 1), pad=(0, 1, 1)),
+    back((2, 4, 3, 4), 6, (3, 3), "groups", groups=2, stride=(2, 3), adj=(0, 2)),
+    back((2, 4, 3, 4), 4, (3, 2), "depthwise", False, 4, stride=(2, 1), pad=(1, 0)),
+    back((2, 3, 3, 2), 2, (3, 3), "dilated", dilate=(2, 3), stride=(2, 2), pad=(1, 2)),
+    back((1, 2, 3, 4), 2, (4, 4), "target", stride=(2, 2), pad=(7, 7), adj=(1, 1), target_shape=(7, 8)),
+    back((1, 1, 1, 1), 1, (1, 1), "ones"),
+    Case(
+        "Deconvolution",
+        lambda x, w, b: deconv.Deconvolution(
+            x, w, b, (3, 2), (2, 1), pad=(1, 0), num_filter=6, num_group=2, no_bias=False, layout="NHWC"
+        ),
+        (normal(2, 3, 4, 4), normal(4, 3, 2, 3), normal(6)),
+        lambda x, w, b: last(deconvolution(first(x), first(w), b, (2, 1), pad=(1, 0), groups=2)),
+        rtol={"float32": 1e-4, "float16": 5e-2, "float64": 1e-11},  # as above
+        label="channels-last",
+    ),
+]
+
+CASES = [*CONVOLUTION, *GRADIENTS, *DECONVOLUTION]

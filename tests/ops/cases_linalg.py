@@ -462,7 +462,14 @@ FACTOR = [
         (well_conditioned(2, 3, 3),),
         lambda a: np.linalg.inv(np.tril(a) @ t(np.tril(a))),
         rtol=LAPACK,
-        bad=(Bad(lambda nd: nd.linalg.potri(nd.zeros((2, 2))), MXNetError, "its diagonal has a zero, so it is singular"),),
+        bad=(
+            Bad(lambda nd: nd.linalg.potri(nd.zeros((2, 2))), MXNetError, "its diagonal has a zero, so it is singular"),
+            Bad(
+                lambda nd: nd.linalg.potri(nd.array([[1, 0], [np.inf, 1]])),
+                MXNetError,
+                "potri: A has no result: it is singular",
+            ),
+        ),
     ),
     Case(
         "_linalg_sumlogdiag",

@@ -211,6 +211,9 @@ ACTIVATIONS = [
     at(activate("softrelu"), softrelu, "softrelu far out", -200.0, 200.0, -20.0, op="Activation"),
     *smooth(activation.smooth_l1, lambda x: smooth_l1(x, 1.0)),
     Case("smooth_l1", lambda x: activation.smooth_l1(x, scalar=2.0), (distinct(3, 4),), lambda x: smooth_l1(x, 2.0)),
+    # Beyond float16 with its square, or beyond all numbers: the absolute value is left.
+    Case("smooth_l1", lambda x: activation.smooth_l1(x, 1e3), (distinct(3, 4),), lambda x: smooth_l1(x, 1e3), label="narrow"),
+    Case("smooth_l1", lambda x: activation.smooth_l1(x, 1e200), (distinct(3, 4),), np.abs, second=False, label="none"),
     at(lambda x: activation.smooth_l1(x, 2), lambda x: smooth_l1(x, 2.0), "corners", 0.0, -0.0, 0.25, -0.25, op="smooth_l1"),
 ]
 

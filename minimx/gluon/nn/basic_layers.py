@@ -10,11 +10,11 @@ from ...base import ArgumentError, as_dtype
 from ..block import Block, HybridBlock
 from .activations import Activation
 from .containers import Concurrent, HybridConcurrent, HybridSequential, Sequential
-from .norm_layers import GroupNorm, InstanceNorm, LayerNorm
+from .norm_layers import BatchNorm, GroupNorm, InstanceNorm, LayerNorm
 
 __all__ = [
-    "Concurrent", "Dense", "Dropout", "Embedding", "Flatten", "GroupNorm", "HybridConcurrent", "HybridLambda", "HybridSequential",
-    "Identity", "InstanceNorm", "Lambda", "LayerNorm", "Sequential",
+    "BatchNorm", "Concurrent", "Dense", "Dropout", "Embedding", "Flatten", "GroupNorm", "HybridConcurrent", "HybridLambda",
+    "HybridSequential", "Identity", "InstanceNorm", "Lambda", "LayerNorm", "Sequential",
 ]  # fmt: skip
 
 

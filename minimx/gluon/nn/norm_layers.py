@@ -1,13 +1,18 @@
-"""Layers that bring values to mean 0 and variance 1, over parts of a single example, and then scale and shift them as they learn."""
+"""Layers that bring values to mean 0 and variance 1, and then scale and shift them as they learn.
+
+BatchNorm takes mean and variance over the examples of a batch, the others over parts of a single example.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ...base import as_dtype
 from ..block import HybridBlock
 from ..parameter import ParameterDict
+from ..weight import Parameter
 
-__all__ = ["GroupNorm", "InstanceNorm", "LayerNorm"]
+__all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm"]
 
 
 class _Norm(HybridBlock):
@@ -98,3 +103,52 @@ class GroupNorm(_Norm):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._arguments()})"
+
+
+class BatchNorm(HybridBlock):
+    """Each channel brought to mean 0 and variance 1 over a batch: `(x - mean) / sqrt(variance + epsilon) gamma + beta`.
+
+    In training mean and variance are those of the batch, and backward moves the running ones towards them, by `1 - momentum` of the way;
+    otherwise they are the running ones. **Shapes** data and result (N, C, ...) with the channels at `axis`, gamma, beta, running_mean and
+    running_var (C,). **Args** `center`, `scale`: whether beta and gamma are learned. `use_global_stats`: the running ones in training, too.
+    `in_channels`: C; 0 to learn it from the first batch. **Source** MXNet `nn.BatchNorm`; Ioffe and Szegedy, 2015.
+
+    >>> from minimx.gluon import nn
+    >>> nn.BatchNorm(in_channels=4)
+    BatchNorm(axis=1, eps=1e-05, momentum=0.9, fix_gamma=False, use_global_stats=False, in_channels=4)
+    """
+
+    def __init__(
+        self, axis: int = 1, momentum: float = 0.9, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
+        use_global_stats: bool = False, beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
+        running_mean_initializer: Any = "zeros", running_variance_initializer: Any = "ones", in_channels: int = 0, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        self._kwargs = {
+            "axis": axis, "eps": epsilon, "momentum": momentum, "fix_gamma": not scale, "use_global_stats": use_global_stats
+        }  # fmt: skip
+        if in_channels != 0:
+            self.in_channels = in_channels
+
+        def vector(name: str, init: Any, is_learned: bool) -> Parameter:
+            return self.params.get(
+                name, grad_req="write" if is_learned else "null", shape=(in_channels,), init=init, allow_deferred_init=True,
+                differentiable=is_learned,
+            )  # fmt: skip
+
+        self.gamma = vector("gamma", gamma_initializer, scale)
+        self.beta = vector("beta", beta_initializer, center)
+        self.running_mean = vector("running_mean", running_mean_initializer, False)
+        self.running_var = vector("running_var", running_variance_initializer, False)
+
+    def cast(self, dtype: Any) -> None:
+        """Convert the parameters; they stay float32 for float16, which is too little for sums."""
+        super().cast("float32" if as_dtype(dtype) == "float16" else dtype)
+
+    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: Any, running_var: Any) -> Any:
+        return F.BatchNorm(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
+
+    def __repr__(self) -> str:
+        shape = self.gamma.shape
+        arguments = ", ".join(f"{key}={value!r}" for key, value in self._kwargs.items())
+        return f"{type(self).__name__}({arguments}, in_channels={(shape[0] if shape else 0) or None})"
