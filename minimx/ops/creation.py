@@ -67,7 +67,7 @@ class Ones(Creation):
         return xp.ones(self.shape, self.dtype)
 
 
-def require_storable(name: str, value: float, dtype: np.dtype[Any]) -> None:
+def require_storable(name: str, value: Any, dtype: np.dtype[Any]) -> None:
     """Raise DTypeError unless integers of `dtype` reach to the number `value`; a fraction is cut off, as NumPy and MXNet do."""
     limits = np.iinfo(dtype)
     if not limits.min - 1 < value < limits.max + 1:

@@ -39,6 +39,7 @@ from .casting import (  # fmt: skip
     stop_gradient,
     zeros_like,
 )
+from .columns import col2im, im2col
 from .conv import Convolution
 from .creation import ravel_multi_index, shape_array, size_array, unravel_index
 from .deconv import Deconvolution
@@ -99,6 +100,7 @@ from .loss import (  # fmt: skip
     SVMOutput,
     softmax_cross_entropy,
 )
+from .lrn import LRN
 from .nn import Dropout, FullyConnected, LeakyReLU
 from .norm import GroupNorm, InstanceNorm, L2Normalization, LayerNorm
 from .optim import (  # fmt: skip
@@ -201,40 +203,42 @@ from .unary import (  # fmt: skip
     square,
     trunc,
 )
+from .upsampling import UpSampling
 
 __all__ = [
     "Activation", "BatchNorm", "BlockGrad", "Cast", "Concat", "Convolution", "Deconvolution", "Dropout", "ElementWiseSum",
-    "Embedding", "Flatten", "FullyConnected", "GroupNorm", "InstanceNorm", "L2Normalization", "LayerNorm", "LeakyReLU",
-    "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "Pad", "Pooling", "Reshape",
-    "SVMOutput", "SequenceLast", "SequenceMask", "SequenceReverse", "SliceChannel", "Softmax", "SoftmaxActivation",
-    "SoftmaxOutput", "SwapAxis", "abs", "adam_update", "add", "add_n", "all_finite", "amp_cast", "amp_multicast", "arccos",
-    "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmax_channel", "argmin", "argsort", "batch_dot",
-    "batch_take", "broadcast_add", "broadcast_axes", "broadcast_axis", "broadcast_div", "broadcast_equal",
-    "broadcast_greater", "broadcast_greater_equal", "broadcast_hypot", "broadcast_lesser", "broadcast_lesser_equal",
-    "broadcast_like", "broadcast_logical_and", "broadcast_logical_or", "broadcast_logical_xor", "broadcast_maximum",
-    "broadcast_minimum", "broadcast_minus", "broadcast_mod", "broadcast_mul", "broadcast_not_equal", "broadcast_plus",
-    "broadcast_power", "broadcast_sub", "broadcast_to", "cast", "cbrt", "ceil", "choose_element_0index", "clip", "concat",
-    "cos", "cosh", "crop", "cumsum", "degrees", "depth_to_space", "diag", "divide", "dot", "elemwise_add", "elemwise_div",
-    "elemwise_mul", "elemwise_sub", "equal", "erf", "erfinv", "exp", "expand_dims", "expm1", "fill_element_0index", "fix",
-    "flatten", "flip", "floor", "ftml_update", "ftrl_update", "gamma", "gammaln", "gather_nd", "greater", "greater_equal",
-    "hard_sigmoid", "histogram", "identity", "khatri_rao", "lamb_update_phase1", "lamb_update_phase2", "lesser",
-    "lesser_equal", "linalg_det", "linalg_extractdiag", "linalg_extracttrian", "linalg_gelqf", "linalg_gemm",
-    "linalg_gemm2", "linalg_inverse", "linalg_makediag", "linalg_maketrian", "linalg_potrf", "linalg_potri",
-    "linalg_slogdet", "linalg_sumlogdiag", "linalg_syrk", "linalg_trmm", "linalg_trsm", "log", "log10", "log1p", "log2",
-    "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "make_loss", "max", "max_axis", "maximum",
-    "mean", "min", "min_axis", "minimum", "modulo", "moments", "mp_lamb_update_phase1", "mp_lamb_update_phase2",
-    "mp_nag_mom_update", "mp_sgd_mom_update", "mp_sgd_update", "multi_all_finite", "multi_lars", "multi_mp_sgd_mom_update",
-    "multi_mp_sgd_update", "multi_sgd_mom_update", "multi_sgd_update", "multi_sum_sq", "multiply", "nag_mom_update",
-    "nanprod", "nansum", "negative", "norm", "not_equal", "one_hot", "onehot_encode", "ones_like", "pad", "pick", "power",
-    "preloaded_multi_mp_sgd_mom_update", "preloaded_multi_mp_sgd_update", "preloaded_multi_sgd_mom_update",
-    "preloaded_multi_sgd_update", "prod", "radians", "random_pdf_dirichlet", "random_pdf_exponential", "random_pdf_gamma",
-    "random_pdf_generalized_negative_binomial", "random_pdf_negative_binomial", "random_pdf_normal", "random_pdf_poisson",
-    "random_pdf_uniform", "ravel_multi_index", "rcbrt", "reciprocal", "relu", "repeat", "reset_arrays", "reshape",
-    "reshape_like", "reverse", "rint", "rmsprop_update", "rmspropalex_update", "round", "rsqrt", "sample_exponential",
-    "sample_gamma", "sample_generalized_negative_binomial", "sample_multinomial", "sample_negative_binomial",
-    "sample_normal", "sample_poisson", "sample_uniform", "scatter_nd", "sgd_mom_update", "sgd_update", "shape_array",
-    "shuffle", "sigmoid", "sign", "signsgd_update", "signum_update", "sin", "sinh", "size_array", "slice", "slice_axis",
-    "slice_like", "smooth_l1", "softmax", "softmax_cross_entropy", "softmin", "softsign", "sort", "space_to_depth", "split",
-    "split_v2", "sqrt", "square", "squeeze", "stack", "stop_gradient", "subtract", "sum", "sum_axis", "swapaxes", "take",
-    "tan", "tanh", "tile", "topk", "transpose", "true_divide", "trunc", "unravel_index", "where", "zeros_like",
+    "Embedding", "Flatten", "FullyConnected", "GroupNorm", "InstanceNorm", "L2Normalization", "LRN", "LayerNorm",
+    "LeakyReLU", "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "Pad", "Pooling",
+    "Reshape", "SVMOutput", "SequenceLast", "SequenceMask", "SequenceReverse", "SliceChannel", "Softmax",
+    "SoftmaxActivation", "SoftmaxOutput", "SwapAxis", "UpSampling", "abs", "adam_update", "add", "add_n", "all_finite",
+    "amp_cast", "amp_multicast", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmax_channel",
+    "argmin", "argsort", "batch_dot", "batch_take", "broadcast_add", "broadcast_axes", "broadcast_axis", "broadcast_div",
+    "broadcast_equal", "broadcast_greater", "broadcast_greater_equal", "broadcast_hypot", "broadcast_lesser",
+    "broadcast_lesser_equal", "broadcast_like", "broadcast_logical_and", "broadcast_logical_or", "broadcast_logical_xor",
+    "broadcast_maximum", "broadcast_minimum", "broadcast_minus", "broadcast_mod", "broadcast_mul", "broadcast_not_equal",
+    "broadcast_plus", "broadcast_power", "broadcast_sub", "broadcast_to", "cast", "cbrt", "ceil", "choose_element_0index",
+    "clip", "col2im", "concat", "cos", "cosh", "crop", "cumsum", "degrees", "depth_to_space", "diag", "divide", "dot",
+    "elemwise_add", "elemwise_div", "elemwise_mul", "elemwise_sub", "equal", "erf", "erfinv", "exp", "expand_dims", "expm1",
+    "fill_element_0index", "fix", "flatten", "flip", "floor", "ftml_update", "ftrl_update", "gamma", "gammaln", "gather_nd",
+    "greater", "greater_equal", "hard_sigmoid", "histogram", "identity", "im2col", "khatri_rao", "lamb_update_phase1",
+    "lamb_update_phase2", "lesser", "lesser_equal", "linalg_det", "linalg_extractdiag", "linalg_extracttrian",
+    "linalg_gelqf", "linalg_gemm", "linalg_gemm2", "linalg_inverse", "linalg_makediag", "linalg_maketrian", "linalg_potrf",
+    "linalg_potri", "linalg_slogdet", "linalg_sumlogdiag", "linalg_syrk", "linalg_trmm", "linalg_trsm", "log", "log10",
+    "log1p", "log2", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "make_loss", "max",
+    "max_axis", "maximum", "mean", "min", "min_axis", "minimum", "modulo", "moments", "mp_lamb_update_phase1",
+    "mp_lamb_update_phase2", "mp_nag_mom_update", "mp_sgd_mom_update", "mp_sgd_update", "multi_all_finite", "multi_lars",
+    "multi_mp_sgd_mom_update", "multi_mp_sgd_update", "multi_sgd_mom_update", "multi_sgd_update", "multi_sum_sq",
+    "multiply", "nag_mom_update", "nanprod", "nansum", "negative", "norm", "not_equal", "one_hot", "onehot_encode",
+    "ones_like", "pad", "pick", "power", "preloaded_multi_mp_sgd_mom_update", "preloaded_multi_mp_sgd_update",
+    "preloaded_multi_sgd_mom_update", "preloaded_multi_sgd_update", "prod", "radians", "random_pdf_dirichlet",
+    "random_pdf_exponential", "random_pdf_gamma", "random_pdf_generalized_negative_binomial",
+    "random_pdf_negative_binomial", "random_pdf_normal", "random_pdf_poisson", "random_pdf_uniform", "ravel_multi_index",
+    "rcbrt", "reciprocal", "relu", "repeat", "reset_arrays", "reshape", "reshape_like", "reverse", "rint", "rmsprop_update",
+    "rmspropalex_update", "round", "rsqrt", "sample_exponential", "sample_gamma", "sample_generalized_negative_binomial",
+    "sample_multinomial", "sample_negative_binomial", "sample_normal", "sample_poisson", "sample_uniform", "scatter_nd",
+    "sgd_mom_update", "sgd_update", "shape_array", "shuffle", "sigmoid", "sign", "signsgd_update", "signum_update", "sin",
+    "sinh", "size_array", "slice", "slice_axis", "slice_like", "smooth_l1", "softmax", "softmax_cross_entropy", "softmin",
+    "softsign", "sort", "space_to_depth", "split", "split_v2", "sqrt", "square", "squeeze", "stack", "stop_gradient",
+    "subtract", "sum", "sum_axis", "swapaxes", "take", "tan", "tanh", "tile", "topk", "transpose", "true_divide", "trunc",
+    "unravel_index", "where", "zeros_like",
 ]  # fmt: skip

@@ -103,7 +103,7 @@ class TestLooks:
     def test_printing_waits_for_nothing_else(self) -> None:
         gate = threading.Event()
         other = nd.ones((2,), ctx=mx.cpu(1))
-        engine.push(gate.wait, writes=[other])
+        engine.push(lambda _: gate.wait(), writes=[other])
         assert "[1. 1.]" in repr(nd.ones((2,)))
         assert "pending" in other._repr_html_()
         gate.set()
