@@ -149,9 +149,12 @@ def as_dtype(dtype: DTypeLike, default: np.dtype[Any] = FLOAT32) -> np.dtype[Any
     return found
 
 
-def user_location() -> tuple[str, int] | None:
-    """File and line of the innermost frame outside minimx: where the user wrote the call that runs now."""
-    frame = sys._getframe(3)  # at least the caller, `invoke` or `push`, and a public function are ours
+def user_location(skip: int = 0) -> tuple[str, int] | None:
+    """File and line of the innermost frame outside minimx: where the user wrote the call that runs now.
+
+    `skip`: how many callers are ours for certain and need not be looked at.
+    """
+    frame = sys._getframe(1 + skip)
     while frame is not None:
         if not frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
             return frame.f_code.co_filename, frame.f_lineno

@@ -29,6 +29,8 @@ def as_int(value: Any) -> int:
     """`value` as an int of 64 bits. Raises TypeError, OverflowError."""
     if isinstance(value, str):
         value = int(value[:-1] if value.endswith("L") else value)
+    if isinstance(value, np.bool_):
+        value = bool(value)
     if hasattr(value, "asnumpy"):
         raise TypeError
     number = operator.index(value)

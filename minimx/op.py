@@ -350,6 +350,14 @@ NODE_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage
 open_calls: list[Callable[[Op, Sequence[Any], Any], Any]] = []
 
 
+def is_constant(tensor: Any) -> bool:
+    """Whether nobody asks for the gradient of a saved input that a `vjp` got: an array without a place on the tape.
+
+    A `vjp` may give None for it, which is worth a look where that gradient is much work, as for the images of a first layer.
+    """
+    return getattr(tensor, "node", tensor) is None
+
+
 def is_node_key(key: str) -> bool:
     """Whether `key` is an attribute that any node may have: `__anything__`, or one that MXNet writes without underscores."""
     return (key.startswith("__") and key.endswith("__")) or key in NODE_KEYS
@@ -484,6 +492,6 @@ def doc_names() -> list[str]:
 
 __all__ = [
     "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Spec", "T", "Tensor", "apply", "broadcast_shape", "called", "doc_names",
-    "filled", "find", "hidden", "input_names", "normalize_axes", "normalize_axis", "parse_attr", "register", "require_ndim", "same_dtype",
-    "same_shape", "signature_of", "unified",
+    "filled", "find", "hidden", "input_names", "is_constant", "normalize_axes", "normalize_axis", "parse_attr", "register",
+    "require_ndim", "same_dtype", "same_shape", "signature_of", "unified",
 ]  # fmt: skip

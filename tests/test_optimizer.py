@@ -359,6 +359,38 @@ def test_what_has_no_place_in_a_file_stays():
     assert there.optimizer.momentum == 0.25
 
 
+def test_a_schedule_with_a_function_of_its_own():
+    class Mapped(lr_scheduler.LRScheduler):
+        def __init__(self, function):
+            super().__init__(0.1)
+            self.function, self.seen = function, 0
+
+        def __call__(self, num_update):
+            self.seen = num_update
+            return self.function(num_update)
+
+    saved, there = Mapped(float), Mapped(float)
+    saved(5)
+    update = optimizer.get_updater(optimizer.SGD(lr_scheduler=there))
+    update.set_states(optimizer.get_updater(optimizer.SGD(lr_scheduler=saved)).get_states(True))
+    loaded = update.optimizer.lr_scheduler
+    assert loaded is not there
+    assert loaded.seen == 5
+    assert loaded.function is float
+
+
+def test_an_attribute_of_which_a_part_has_no_place_stays_whole():
+    saved, there = optimizer.SGD(), optimizer.SGD()
+    saved.mixed, there.mixed = [nd.ones((1,)), len], "there"
+    saved.flag = np.bool_(True)
+    update = optimizer.get_updater(there)
+    update.set_states(optimizer.get_updater(saved).get_states(True))
+    assert update.optimizer.mixed == "there"
+    assert update.optimizer.flag is True
+    with pytest.raises(TypeError, match="states: they hold a value of type ndarray, which has no place"):
+        dump({0: np.ones(1)})
+
+
 def test_states_go_to_the_device_of_the_weight():
     update = optimizer.get_updater(optimizer.SGD(momentum=0.9))
     steps(update, nd.array(BEGIN))

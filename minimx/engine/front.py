@@ -161,7 +161,7 @@ def submit(
     if scheduler.inside():
         return _run_naively(op, inputs, out_specs, context, targets, key)
     heavy = cost > HEAVY and op.kind is not Kind.ELEMENTWISE and mode is ASYNC
-    where = user_location()
+    where = user_location(skip=2)  # this function and `invoke`
     with scheduler.lock:
         segment = _thread.segments.get(context.lane)
         if heavy and segment is not None and segment.state is OPEN and not segment.lazy:

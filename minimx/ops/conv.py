@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Kind, Shape, Spec, T, apply, attributes, filled, register, require_ndim, same_dtype
+from ..op import Array, How, Kind, Shape, Spec, T, apply, attributes, filled, is_constant, register, require_ndim, same_dtype
 from .checks import require_float, require_input, require_shape
 from .shape import as_shape
 from .windows import (  # fmt: skip
@@ -293,8 +293,8 @@ class ConvolutionLayer(ConvolvingLayer):
 
     def vjp(self, g: Any, y: Any, data: Any, weight: Any, *bias: Any) -> tuple[Any, ...]:
         lengths = split(data.shape, self.last)[2]
-        to_data = apply(ConvolutionData(**self.geometry(), lengths=lengths), g, weight)
-        to_weight = apply(ConvolutionWeight(**self.geometry()), data, g)
+        to_data = None if is_constant(data) else apply(ConvolutionData(**self.geometry(), lengths=lengths), g, weight)
+        to_weight = None if is_constant(weight) else apply(ConvolutionWeight(**self.geometry()), data, g)
         return to_data, to_weight, *self.to_bias(g, bias)
 
 

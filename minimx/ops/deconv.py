@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Shape, Spec, T, apply, register
+from ..op import Array, How, Shape, Spec, T, apply, is_constant, register
 from .conv import ConvolutionLayer, ConvolutionWeight, ConvolvingLayer, spread
 from .shape import as_shape
 from .windows import Window, placed, split
@@ -95,8 +95,10 @@ class DeconvolutionLayer(ConvolvingLayer):
     def vjp(self, g: Any, y: Any, data: Any, weight: Any, *bias: Any) -> tuple[Any, ...]:
         _, channels, counts = split(data.shape, self.last)
         geometry = self.of_convolution(self.lengths_and_pad(counts)[1])
-        to_data = apply(ConvolutionLayer(**geometry, num_filter=channels, no_bias=True), g, weight)
-        return to_data, apply(ConvolutionWeight(**geometry), g, data), *self.to_bias(g, bias)
+        layer = ConvolutionLayer(**geometry, num_filter=channels, no_bias=True)
+        to_data = None if is_constant(data) else apply(layer, g, weight)
+        to_weight = None if is_constant(weight) else apply(ConvolutionWeight(**geometry), g, data)
+        return to_data, to_weight, *self.to_bias(g, bias)
 
 
 def Deconvolution(

@@ -40,7 +40,8 @@ class UpSamplingBase(Op):
     @classmethod
     def choose(cls, **given: Any) -> Op:
         """The operator for these attributes."""
-        if given["sample_type"] == "bilinear":
+        kind = given["sample_type"]
+        if isinstance(kind, str) and kind == "bilinear":
             return UpSamplingBilinear(**given, num_args=2)
         return UpSamplingLayer(**given)
 

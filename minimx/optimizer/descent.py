@@ -32,18 +32,19 @@ class SGD(Optimizer):
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         indices, weights, grads, states = as_lists(index, weight, grad, state)
+        limits = self._limits()
         self._update_count(indices)
         for array, slope, mom, lr, wd in zip(weights, grads, states, self._get_lrs(indices), self._get_wds(indices)):
             if mom is None:
-                nd.sgd_update(array, slope, out=array, lr=lr, wd=wd, **self._limits())
+                nd.sgd_update(array, slope, out=array, lr=lr, wd=wd, **limits)
             else:
-                nd.sgd_mom_update(array, slope, mom, out=array, lr=lr, wd=wd, momentum=self.momentum, **self._limits())
+                nd.sgd_mom_update(array, slope, mom, out=array, lr=lr, wd=wd, momentum=self.momentum, **limits)
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        indices, weights, grads, states = as_lists(index, weight, grad, state)
-        if not self._is_mixed(weights[0]):
-            self.update(indices, weights, grads, states)
+        if not self._is_mixed(weight if isinstance(weight, NDArray) else weight[0]):
+            self.update(index, weight, grad, state)
             return
+        indices, weights, grads, states = as_lists(index, weight, grad, state)
         self._update_count(indices)
         for array, slope, both, lr, wd in zip(weights, grads, states, self._get_lrs(indices), self._get_wds(indices)):
             descend(array, slope, both, lr, wd, self.momentum, self._limits())

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .. import nd
-from ..base import FileFormatError
+from ..base import DTypeError, FileFormatError
 from ..lr_scheduler import LRScheduler
 from ..nd import NDArray
 from ..nd.serialize import encode, host_value
@@ -36,6 +36,10 @@ MADE_ANEW = ("param_dict", "_index_update_count")
 # ---- writing
 
 
+class UnstorableError(Exception):
+    """A value that has no place in a file; the text is its type."""
+
+
 class Writer:
     """Turns values into trees, and keeps the arrays that it meets."""
 
@@ -46,6 +50,8 @@ class Writer:
         """What stands for `value` in the text."""
         if value is None or isinstance(value, (bool, str)):
             return value
+        if isinstance(value, np.bool_):
+            return bool(value)
         if isinstance(value, numbers.Integral):
             return int(value)
         if isinstance(value, numbers.Real):
@@ -59,24 +65,39 @@ class Writer:
             return {"dict": [[self.tree(key), self.tree(each)] for key, each in value.items()]}
         if isinstance(value, LRScheduler):
             return {"scheduler": type(value).__name__, "attributes": self.attributes(value)}
-        return {"other": type(value).__name__}
+        raise UnstorableError(type(value).__name__)
 
     def attributes(self, owner: Any) -> list[Any]:
         """The attributes of an object, without those that are made anew."""
-        return [[name, self.tree(value)] for name, value in vars(owner).items() if name not in MADE_ANEW]
+        return [[name, self.attribute(value)] for name, value in vars(owner).items() if name not in MADE_ANEW]
+
+    def attribute(self, value: Any) -> Any:
+        """What stands for an attribute; a note, if some part of it has no place in a file."""
+        count = len(self.arrays)
+        try:
+            return self.tree(value)
+        except UnstorableError as error:
+            del self.arrays[count:]
+            return {"other": str(error)}
 
 
 def dump(states: Mapping[Any, Any], optimizer: Optimizer | None = None) -> bytes:
-    """States by index, and the optimizer if it is given, as bytes. Waits for the arrays."""
+    """States by index, and the optimizer if it is given, as bytes. Waits for the arrays.
+
+    **Raises** TypeError for states that are not made of arrays, numbers and text.
+    """
     writer = Writer()
     described = None
     if optimizer is not None:
         described = {"class": type(optimizer).__name__.lower(), "attributes": writer.attributes(optimizer)}
-    text = {
-        "format": 1,
-        "states": [[writer.tree(index), writer.tree(state)] for index, state in states.items()],
-        "optimizer": described,
-    }
+    try:
+        kept = [[writer.tree(index), writer.tree(state)] for index, state in states.items()]
+    except UnstorableError as error:
+        raise DTypeError(
+            f"states: they hold a value of type {error}, which has no place in a file; an optimizer that is to be saved keeps NDArrays, "
+            "numbers and text, in tuples, lists and dicts"
+        ) from None
+    text = {"format": 1, "states": kept, "optimizer": described}
     values = [np.frombuffer(json.dumps(text).encode(), np.uint8), *(host_value(array) for array in writer.arrays)]
     names = ["json", *map(str, range(len(writer.arrays)))]
     devices = [(1, 0), *((array.context.device_typeid, array.context.device_id) for array in writer.arrays)]
@@ -143,7 +164,8 @@ class Reader:
         for name, tree in attributes:
             if not name.isidentifier() or name.startswith("__") or callable(getattr(type(owner), name, None)):
                 raise FileFormatError(f"states: {type(owner).__name__} can have no attribute {name!r}")
-            vars(owner)[name] = self.value(tree, getattr(self.present, name, None))
+            there = getattr(self.present, name, None) if isinstance(owner, Optimizer) else None
+            vars(owner)[name] = self.value(tree, vars(owner).get(name, there))
         return owner
 
 

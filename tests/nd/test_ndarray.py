@@ -89,7 +89,7 @@ class TestLooks:
     def test_html_does_not_wait(self) -> None:
         gate = threading.Event()
         x = nd.ones((2,))
-        engine.push(gate.wait, writes=[x])
+        engine.push(lambda _: gate.wait(), writes=[x])
         assert "pending" in x._repr_html_()
         gate.set()
         x.wait_to_read()
