@@ -1,4 +1,4 @@
-"""Statistics that are no plain reductions: moments (mean and variance together), running sums, histograms.
+"""Statistics that are no plain reductions: moments (mean and variance together), running sums, histograms, closeness.
 
 Book: chapter 1.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, DTypeLike, ShapeError
-from ..op import Array, How, Kind, Op, Shape, Spec, T, Tensor, apply, hidden, normalize_axis, register, same_dtype
+from ..op import Array, How, Kind, Op, Shape, Spec, T, Tensor, apply, hidden, normalize_axis, register, same_dtype, same_shape
 from .reduce import Axes, accumulator, as_axes, float32, float64, reduced, spread
 
 if TYPE_CHECKING:
@@ -175,3 +175,36 @@ def histogram(a: T, bins: int | T = 10, range: Sequence[float] | None = None, **
         return apply(Histogram(bins, range), a, **how)  # type: ignore[arg-type]  # the operator makes it a tuple
     counts, edges = apply(Histogram(bins), a, **how)
     return [counts.astype("float32"), edges]
+
+
+# ---- closeness
+
+
+@register("_contrib_allclose")
+class AllClose(Op):
+    kind = Kind.REDUCTION
+    inputs: ClassVar[tuple[str, ...]] = ("a", "b")
+
+    rtol: float = 1e-5
+    atol: float = 1e-8
+    equal_nan: bool = True
+
+    def infer(self, a: Spec, b: Spec) -> Spec:
+        same_dtype(self, a, b)
+        same_shape(self, a, b)
+        return Spec.of((), np.uint8)
+
+    def kernel(self, xp: Any, a: Array, b: Array) -> Array:
+        return xp.asarray(xp.allclose(a, b, self.rtol, self.atol, self.equal_nan), np.uint8)
+
+    def vjp(self, g: Any, y: Any, a: Any, b: Any) -> tuple[Any, ...]:
+        return None, None
+
+
+def allclose(a: T, b: T, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True, **how: Unpack[How]) -> T:
+    """1 if `|a - b| <= atol + rtol |b|` for all elements, else 0, as uint8.
+
+    **Shapes** a and b equal, result (). **Args** `equal_nan`: whether two NaN are close. **Gradient** none.
+    **Source** MXNet `_contrib_allclose`.
+    """
+    return apply(AllClose(float(rtol), float(atol), bool(equal_nan)), a, b, **how)

@@ -282,6 +282,13 @@ STATISTICS: list[Case] = [
         Bad(lambda nd: nd.histogram(nd.ones(3), bins=nd.ones(2, dtype="float64")), DTypeError,
             r"data is float32 but bins is float64"),
     )),
+    Case("_contrib_allclose", nd.contrib.allclose, (normal(3, 4), normal(3, 4)), lambda a, b: np.uint8(np.allclose(a, b)), False),
+    Case("_contrib_allclose", lambda a: nd.contrib.allclose(a, a + 0.05, rtol=0, atol=0.1), (with_nan(9),), lambda a: np.uint8(1),
+         False, label="nan"),
+    Case("_contrib_allclose", lambda a: nd.contrib.allclose(a, a, equal_nan=False), (with_nan(9),), lambda a: np.uint8(0),
+         False, label="no-nan", bad=(
+        Bad(lambda nd: nd.contrib.allclose(nd.ones(3), nd.ones(4)), ShapeError, r"a has shape \(3,\), b has \(4,\)"),
+    )),
 ]  # fmt: skip
 
 CASES: list[Case] = [*SUMS, *PRODUCTS, *EXTREMES, *NORMS, *POSITIONS, *STATISTICS]
