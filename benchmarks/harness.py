@@ -1,8 +1,8 @@
 """How a workload is measured: every peer in a process of its own, taking turns, medians of several rounds.
 
 A workload is a file beside this one. It registers one function for each peer with `@peer("name", "variant")`; the function
-does set-up and warm-up and returns another that runs one unit of work and returns {metric: seconds}. Peers that cannot be
-imported are left out and named.
+does set-up and warm-up and returns another that runs one unit of work and returns {metric: seconds}; a metric that ends in
+"(ratio)" has no unit. Peers that cannot be imported are left out and named.
 
     python benchmarks/w2_dispatch.py                              this interpreter for every peer
     python benchmarks/w2_dispatch.py --python mxnet=PATH/python   an interpreter of its own for one of them
@@ -133,8 +133,10 @@ def table(rows: list[dict[str, Any]]) -> str:
         others = [row["median"] for row in chosen if not row["peer"].startswith("minimx")]
         best = min(others) if others else chosen[0]["median"]
         lines.append(f"  {metric}")
+        scale, unit = (1, "  ") if metric.endswith("(ratio)") else (1e3, "ms")
         lines += [
-            f"    {row['peer']:<28}{row['median'] * 1e3:>12.4f} ms   least {row['minimum'] * 1e3:>10.4f}   x{row['median'] / best:.2f}"
+            f"    {row['peer']:<28}{row['median'] * scale:>12.4f} {unit}   least {row['minimum'] * scale:>10.4f}"
+            f"   x{row['median'] / best:.2f}"
             for row in chosen
         ]
     return "\n".join(lines)

@@ -17,7 +17,7 @@ def ratio(serial: Callable[[], Any], parallel: Callable[[], Any]) -> Unit:
 
     def run() -> dict[str, float]:
         one, two = timed(serial), timed(parallel)
-        return {"serial": one, "parallel": two, "parallel / serial (s for s)": two / one}
+        return {"serial": one, "parallel": two, "parallel / serial (ratio)": two / one}
 
     return run
 

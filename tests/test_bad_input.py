@@ -457,7 +457,7 @@ def test_a_very_long_tape() -> None:
                 z = z + 1
         del z
 
-    before = threading.stack_size(256 << 10)
+    before = threading.stack_size(1 << 20)  # an eighth of the usual
     try:
         thread = threading.Thread(target=forget)
         thread.start()

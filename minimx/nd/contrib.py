@@ -1,5 +1,6 @@
 """`nd.contrib`: functions that MXNet keeps apart as contributed."""
 
+from ..ops.batchnorm import BatchNormWithReLU
 from ..ops.creation import arange_like, index_array
 from ..ops.logic import isfinite, isinf, isnan
 from ..ops.optim_adam import adamw_update, mp_adamw_update
@@ -10,7 +11,7 @@ from ..ops.scatter import boolean_mask, index_copy
 from ..ops.statistics import allclose
 
 __all__ = [
-    "allclose", "adamw_update", "arange_like", "boolean_mask", "group_adagrad_update", "index_array", "index_copy", "isfinite", "isinf",
-    "isnan", "mp_adamw_update", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update", "multi_mp_lamb_update",
-    "rand_zipfian",
+    "BatchNormWithReLU", "adamw_update", "allclose", "arange_like", "boolean_mask", "group_adagrad_update", "index_array",
+    "index_copy", "isfinite", "isinf", "isnan", "mp_adamw_update", "multi_adamw_update", "multi_lamb_update",
+    "multi_mp_adamw_update", "multi_mp_lamb_update", "rand_zipfian",
 ]  # fmt: skip

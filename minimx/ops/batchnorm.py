@@ -59,7 +59,7 @@ class BatchNormLayer(Channels):
     aux: ClassVar = (3, 4)
     needs_training = True
     saves_inputs = (0, 1, 3, 4)
-    saves_outputs = (1, 2)
+    saves_outputs: ClassVar[bool | tuple[int, ...]] = (1, 2)
 
     eps: float = 1e-3
     momentum: float = 0.9
@@ -88,14 +88,14 @@ class BatchNormLayer(Channels):
     def infer(self, data: Spec, gamma: Spec, beta: Spec, moving_mean: Spec, moving_var: Spec) -> tuple[Spec, ...]:
         require_float(self, data)
         if not data.ndim:
-            raise ShapeError("BatchNorm: data has no axis, wants at least 1 dimension")
+            raise ShapeError(f"{self.name}: data has no axis, wants at least 1 dimension")
         channels = (self.channels(data.shape),)
         vectors = {"gamma": gamma, "beta": beta, "moving_mean": moving_mean, "moving_var": moving_var}
         for what, spec in vectors.items():
             require_shape(self, what, spec, channels, f"axis {self.axis} of data {data.shape}")
             if spec.dtype != gamma.dtype:
                 raise DTypeError(
-                    f"BatchNorm: gamma is {gamma.dtype.name} but {what} is {spec.dtype.name}; convert one with astype()"
+                    f"{self.name}: gamma is {gamma.dtype.name} but {what} is {spec.dtype.name}; convert one with astype()"
                 )
         if not (data.dtype == "float16" and gamma.dtype == "float32"):  # half precision is too little for statistics
             same_dtype(self, data, gamma)
@@ -329,4 +329,49 @@ def BatchNorm(
     return apply(op, data, gamma, beta, moving_mean, moving_var, **how)
 
 
-__all__ = ["BatchNorm"]
+# ---- with relu in one operator
+
+
+@register("_contrib_BatchNormWithReLU")
+class BatchNormReLULayer(BatchNormLayer):
+    saves_outputs = True
+
+    def kernel(self, xp: Any, *arrays: Array) -> tuple[Array, ...]:
+        result, mean, scale = super().kernel(xp, *arrays)
+        return xp.maximum(result, result.dtype.type(0), out=result), mean, scale
+
+    def vjp(self, g: Any, y: Any, *inputs: Any) -> tuple[Any, ...]:
+        head = None if g[0] is None else g[0] * (y[0] > 0)
+        return super().vjp((head, *g[1:]), y, *inputs)
+
+
+def BatchNormWithReLU(
+    data: T | None = None,
+    gamma: T | None = None,
+    beta: T | None = None,
+    moving_mean: T | None = None,
+    moving_var: T | None = None,
+    eps: float = 1e-3,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+    axis: int = 1,
+    cudnn_off: bool = False,
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+    **how: Unpack[How],
+) -> T:
+    """`max(BatchNorm(data, ...), 0)` in one operator, which saves a pass over the data.
+
+    **Shapes**, **Args** and **Returns** as BatchNorm. **Gradient** that of BatchNorm where the result is above 0, else 0. **Source** MXNet
+    `contrib.BatchNormWithReLU`.
+    """
+    op = BatchNormReLULayer(
+        eps=eps, momentum=momentum, fix_gamma=fix_gamma, use_global_stats=use_global_stats, output_mean_var=output_mean_var, axis=axis,
+        cudnn_off=cudnn_off, min_calib_range=min_calib_range, max_calib_range=max_calib_range,
+    )  # fmt: skip
+    return apply(op, data, gamma, beta, moving_mean, moving_var, **how)
+
+
+__all__ = ["BatchNorm", "BatchNormWithReLU"]

@@ -5,13 +5,13 @@ The functions that need no array, `nd.random.normal(...)` and the like, are in t
 
 from __future__ import annotations
 
-import operator
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..base import ArgumentError, shown
+from ..fields import as_int
 from ..op import How, Shape, Spec, T, apply, register
 from .distributions import (
     Exponential,
@@ -196,8 +196,8 @@ def generalized_negative_binomial_like(data: T, mu: float = 1.0, alpha: float = 
 def whole(what: str, value: Any) -> int:
     """`value` as an int. Raises ArgumentError for anything that is no whole number by type."""
     try:
-        return operator.index(value)
-    except TypeError:
+        return as_int(value)
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentError(f"{what} is {shown(value)}, wants an int") from None
 
 

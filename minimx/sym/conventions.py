@@ -41,6 +41,7 @@ def hint_of(op: Op) -> str:
 # Outputs are called `<node>_output`, several `<node>_output0`, `<node>_output1`, ...; here the operators whose outputs have names.
 OUTPUTS = {
     "BatchNorm": ("output", "mean", "var"), "BilinearSampler": ("output", "tmp"), "Dropout": ("output", "mask"),
+    "_contrib_BatchNormWithReLU": ("output", "mean", "var"),
     "GridGenerator": ("output", "grid_dst"), "GroupNorm": ("output", "mean", "std"), "InstanceNorm": ("output", "mean", "var"),
     "L2Normalization": ("output", "norm"), "LRN": ("output", "tmp_norm"), "LayerNorm": ("output", "mean", "std"),
     "LeakyReLU": ("output", "mask"), "Pooling": ("output", "workspace"), "RNN": ("output", "state_output", "statecell_output"),
@@ -50,7 +51,9 @@ OUTPUTS = {
 # How many outputs MXNet counts, those that nobody sees included, where that differs from ours.
 COUNTS = {
     "BatchNorm": 3, "BilinearSampler": 2, "CTCLoss": 2, "Correlation": 3, "Dropout": 2, "GridGenerator": 2, "GroupNorm": 3,
-    "InstanceNorm": 3, "L2Normalization": 2, "LRN": 2, "LayerNorm": 3, "ROIPooling": 2, "SpatialTransformer": 3, "_linalg_slogdet": 4,
+    "InstanceNorm": 3, "L2Normalization": 2, "LRN": 2, "LayerNorm": 3, "ROIPooling": 2, "SpatialTransformer": 3,
+    "_contrib_BatchNormWithReLU": 4,
+    "_linalg_slogdet": 4,
     "sort": 2,
 }  # fmt: skip
 
@@ -116,6 +119,7 @@ def listed(attrs: dict[str, str]) -> dict[str, str]:
 # Attributes that MXNet's layers (Gluon) always pass, so that they stand in its files although they have their default.
 SPELT_OUT = {
     "BatchNorm": ("axis", "eps", "fix_gamma", "momentum", "use_global_stats"),
+    "_contrib_BatchNormWithReLU": ("axis", "eps", "fix_gamma", "momentum", "use_global_stats"),
     "Convolution": ("dilate", "kernel", "layout", "no_bias", "num_filter", "num_group", "pad", "stride"),
     "Deconvolution": ("adj", "dilate", "kernel", "layout", "no_bias", "num_filter", "num_group", "pad", "stride"),
     "Embedding": ("dtype", "input_dim", "output_dim", "sparse_grad"),
@@ -149,6 +153,8 @@ def written_attrs(op: Op, operands: int) -> dict[str, str]:
 INITIALIZERS = {
     ("BatchNorm", "moving_mean"): '["zero", {}]',
     ("BatchNorm", "moving_var"): '["one", {}]',
+    ("_contrib_BatchNormWithReLU", "moving_mean"): '["zero", {}]',
+    ("_contrib_BatchNormWithReLU", "moving_var"): '["one", {}]',
     ("LeakyReLU", "gamma"): '["Constant", {"value": 0.25}]',
     ("UpSampling", "weight"): '["bilinear", {}]',
 }

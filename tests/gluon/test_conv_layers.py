@@ -231,6 +231,17 @@ def test_batch_norm_as_a_graph():
     check(layer, x / np.sqrt(1 + 1e-5), x)
 
 
+def test_batch_norm_with_relu():
+    x = image(2)
+    layer = nn.BatchNormReLU()
+    layer.initialize()
+    layer(nd.array(x))
+    check(layer, np.maximum(x, 0) / np.sqrt(1 + 1e-5), x)
+    graph = layer(mx.sym.var("data"))
+    assert graph.list_auxiliary_states() == [layer.running_mean.name, layer.running_var.name]
+    assert mx.sym.load_json(graph.tojson()).tojson() == graph.tojson()
+
+
 def test_batch_norm_learns_what_it_is_told():
     layer = nn.BatchNorm(center=False, scale=False, in_channels=4)
     assert [p.grad_req for p in layer.collect_params().values()] == ["null"] * 4

@@ -148,6 +148,30 @@ LAYER = [
 ]
 
 
+def with_relu(x: Any, gamma: Any, beta: Any, **given: Any) -> Any:
+    with autograd.train_mode():
+        return batchnorm.BatchNormWithReLU(x, gamma, beta, *states(gamma.dtype), fix_gamma=False, **given)
+
+
+WITH_RELU = [
+    Case(
+        "_contrib_BatchNormWithReLU",
+        lambda x, gamma, beta: with_relu(x, gamma, beta, output_mean_var=True),
+        INPUTS,
+        lambda x, gamma, beta: [np.maximum(found, 0) if found.ndim > 1 else found for found in normalized(x, gamma, beta)],
+        rtol=ROUGH,
+    ),
+    Case(
+        "_contrib_BatchNormWithReLU",
+        lambda x, gamma, beta: with_relu(x, gamma, beta, use_global_stats=True),
+        INPUTS,
+        lambda x, gamma, beta: np.maximum(normalized(x, gamma, beta, frozen=True)[0], 0),
+        rtol=ROUGH,
+        label="global",
+    ),
+]
+
+
 # ---- its gradient
 
 
@@ -194,4 +218,4 @@ GRADIENTS = [
     ),
 ]
 
-CASES = [*LAYER, *GRADIENTS]
+CASES = [*LAYER, *WITH_RELU, *GRADIENTS]

@@ -108,9 +108,9 @@ def test_shapes_of_graphs() -> None:
     assert known.infer_shape(x=(2, 0, 4, 4))[0] == [(2, 3, 4, 4), (8, 3, 1, 2)]
     back = sym.Deconvolution(sym.var("x"), kernel=(4,), num_filter=6, num_group=2, stride=(2,), no_bias=False, name="d")
     assert back.infer_shape(x=(2, 4, 5)) == ([(2, 4, 5), (4, 3, 4), (6,)], [(2, 6, 12)], [])
-    pooled = sym.Pooling(sym.var("x"), kernel=(2, 2), stride=(2, 2))
+    pooled = sym.Pooling(sym.var("x"), kernel=(2, 2), stride=(2, 2), name="p")
     assert pooled.infer_shape_partial(x=(0, 3, 8, 0))[1] == [(0, 3, 4, 0)]
-    assert pooled.list_outputs() == ["pooling0_output"] or pooled.list_outputs()[0].endswith("_output")
+    assert pooled.list_outputs() == ["p_output"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from .activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, SiLU, Sw
 from .basic_layers import Dense, Dropout, Embedding, Flatten, HybridLambda, Identity, Lambda
 from .containers import Concurrent, HybridConcurrent, HybridSequential, Sequential
 from .conv_layers import Conv1D, Conv1DTranspose, Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose
-from .norm_layers import BatchNorm, GroupNorm, InstanceNorm, LayerNorm
+from .norm_layers import BatchNorm, BatchNormReLU, GroupNorm, InstanceNorm, LayerNorm
 from .pool_layers import (  # fmt: skip
     AvgPool1D,
     AvgPool2D,
@@ -23,8 +23,8 @@ from .pool_layers import (  # fmt: skip
 from .resampling import ReflectionPad2D
 
 __all__ = [
-    "ELU", "GELU", "SELU", "Activation", "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNorm", "Block", "Concurrent", "Conv1D",
-    "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "Dense", "Dropout", "Embedding", "Flatten",
+    "ELU", "GELU", "SELU", "Activation", "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNorm", "BatchNormReLU", "Block", "Concurrent",
+    "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "Dense", "Dropout", "Embedding", "Flatten",
     "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D", "GroupNorm",
     "HybridBlock", "HybridConcurrent", "HybridLambda", "HybridSequential", "Identity", "InstanceNorm", "Lambda", "LayerNorm",
     "LeakyReLU", "MaxPool1D", "MaxPool2D", "MaxPool3D", "PReLU", "ReflectionPad2D", "Sequential", "SiLU", "Swish",

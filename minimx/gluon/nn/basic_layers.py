@@ -10,10 +10,10 @@ from ...base import ArgumentError, as_dtype
 from ..block import Block, HybridBlock
 from .activations import Activation
 from .containers import Concurrent, HybridConcurrent, HybridSequential, Sequential
-from .norm_layers import BatchNorm, GroupNorm, InstanceNorm, LayerNorm
+from .norm_layers import BatchNorm, BatchNormReLU, GroupNorm, InstanceNorm, LayerNorm
 
 __all__ = [
-    "BatchNorm", "Concurrent", "Dense", "Dropout", "Embedding", "Flatten", "GroupNorm", "HybridConcurrent", "HybridLambda",
+    "BatchNorm", "BatchNormReLU", "Concurrent", "Dense", "Dropout", "Embedding", "Flatten", "GroupNorm", "HybridConcurrent", "HybridLambda",
     "HybridSequential", "Identity", "InstanceNorm", "Lambda", "LayerNorm", "Sequential",
 ]  # fmt: skip
 

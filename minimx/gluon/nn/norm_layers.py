@@ -12,7 +12,7 @@ from ..block import HybridBlock
 from ..parameter import ParameterDict
 from ..weight import Parameter
 
-__all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm"]
+__all__ = ["BatchNorm", "BatchNormReLU", "GroupNorm", "InstanceNorm", "LayerNorm"]
 
 
 class _Norm(HybridBlock):
@@ -146,9 +146,19 @@ class BatchNorm(HybridBlock):
         super().cast("float32" if as_dtype(dtype) == "float16" else dtype)
 
     def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: Any, running_var: Any) -> Any:
-        return F.BatchNorm(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
+        return self._operator(F)(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
+
+    def _operator(self, F: Any) -> Any:
+        return F.BatchNorm
 
     def __repr__(self) -> str:
         shape = self.gamma.shape
         arguments = ", ".join(f"{key}={value!r}" for key, value in self._kwargs.items())
         return f"{type(self).__name__}({arguments}, in_channels={(shape[0] if shape else 0) or None})"
+
+
+class BatchNormReLU(BatchNorm):
+    """BatchNorm and relu in one operator. **Args** as BatchNorm. **Source** MXNet `nn.BatchNormReLU`."""
+
+    def _operator(self, F: Any) -> Any:
+        return F.contrib.BatchNormWithReLU
