@@ -276,4 +276,6 @@ def slice_assign_scalar(
     **Raises** DTypeError if an array of integers cannot hold the number. **Gradient** `g` with zeros in the slice. **Source**
     MXNet `_slice_assign_scalar`.
     """
-    return apply(SliceAssignScalar(scalar, as_bounds(begin), as_bounds(end), () if step is None else as_bounds(step)), data, **how)
+    return apply(
+        SliceAssignScalar(scalar, as_bounds(begin), as_bounds(end), () if step is None else as_bounds(step)), data, **how
+    )

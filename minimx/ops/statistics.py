@@ -207,4 +207,4 @@ def allclose(a: T, b: T, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool
     **Shapes** a and b equal, result (). **Args** `equal_nan`: whether two NaN are close. **Gradient** none.
     **Source** MXNet `_contrib_allclose`.
     """
-    return apply(AllClose(float(rtol), float(atol), bool(equal_nan)), a, b, **how)
+    return apply(AllClose(rtol, atol, equal_nan), a, b, **how)
