@@ -41,3 +41,28 @@ __all__ = [
     "cpu_shared", "current_context", "device", "engine", "gluon", "gpu", "gpu_memory_info", "init", "initializer",
     "lr_scheduler", "metric", "name", "nd", "ndarray", "num_gpus", "opt", "optimizer", "random", "storage", "sym", "symbol",
 ]  # fmt: skip
+
+
+_ABSENT = {
+    "np": "the NumPy interface is not planned here; mx.nd has the arrays of MXNet 1.x",
+    "npx": "the NumPy interface is not planned here; mx.nd has the operators of MXNet 1.x",
+    "io": "data iterators are not written yet; minimx.d2l reads Fashion-MNIST, and a Python generator of arrays serves",
+    "image": "image functions are not written yet",
+    "recordio": "record files are not written yet",
+    "kv": "key-value stores are not written yet; gluon.Trainer sums gradients over the devices of one process",
+    "kvstore": "key-value stores are not written yet; gluon.Trainer sums gradients over the devices of one process",
+    "mod": "mx.mod.Module is not planned; use gluon, or symbol.simple_bind",
+    "module": "mx.mod.Module is not planned; use gluon, or symbol.simple_bind",
+    "model": "mx.model is not written yet",
+    "profiler": "the profiler is not written yet; engine.trace() logs tasks",
+    "viz": "mx.viz is not written yet",
+    "visualization": "mx.viz is not written yet",
+    "rnn": "recurrent layers are not written yet",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Say of a name that MXNet has and minimx lacks what to use instead."""
+    if name in _ABSENT:
+        raise AttributeError(f"module 'minimx' has no attribute {name!r}: {_ABSENT[name]}")
+    raise AttributeError(f"module 'minimx' has no attribute {name!r}")

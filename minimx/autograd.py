@@ -194,7 +194,7 @@ def require_arrays(what: str, arrays: Sequence[Any]) -> None:
     """Raise ArgumentError unless all of `arrays` are NDArrays."""
     for array in arrays:
         if not isinstance(array, View):
-            raise ArgumentError(f"{what} must be an NDArray or a list of them, got {shown(array)}")
+            raise ArgumentError(f"{what} must be NDArrays, got {shown(array)}")
 
 
 def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str] = "write") -> None:
@@ -382,11 +382,18 @@ def _add(gradients: dict[Node, list[Any]], entry: tuple[Node, int], gradient: An
 
 
 class _FunctionNode(Node):
-    __slots__ = ("function", "zeros")
+    __slots__ = ("function", "shapes", "zeros")
 
-    def __init__(self, function: Function, parents: list[tuple[Node, int] | None], zeros: list[Callable[[], Any]]) -> None:
+    def __init__(
+        self,
+        function: Function,
+        parents: list[tuple[Node, int] | None],
+        shapes: list[tuple[int, ...]],
+        zeros: list[Callable[[], Any]],
+    ) -> None:
         super().__init__(parents, len(zeros))
         self.function = function
+        self.shapes = shapes  # of the inputs
         self.zeros = zeros  # makes the gradient of an output that nobody used
 
     def vjp(self, grads: list[Any]) -> Sequence[Any]:
@@ -399,6 +406,15 @@ class _FunctionNode(Node):
                 f"{type(self.function).__name__}.backward must return {len(self.parents)} gradients, one for each input of forward; "
                 f"got {len(listed)}"
             )
+        name = type(self.function).__name__
+        for position, (gradient, shape) in enumerate(zip(listed, self.shapes)):
+            if gradient is None:
+                continue
+            require_arrays(f"{name}.backward: its results", [gradient])
+            if gradient.shape != shape:
+                raise ShapeError(
+                    f"{name}.backward: gradient {position} has shape {gradient.shape}, the input {shape}; they must be equal"
+                )
         return listed
 
 
@@ -409,9 +425,8 @@ class Function:
     **Raises** AssertionError if called twice. **Source** MXNet `autograd.Function`.
     """
 
-    def __init__(self) -> None:
-        self._used = False
-        self.saved_tensors: tuple[Any, ...] = ()
+    _used = False  # here, for subclasses whose __init__ does not call ours
+    saved_tensors: tuple[Any, ...] = ()
 
     def save_for_backward(self, *args: Any) -> None:
         self.saved_tensors = args
@@ -433,11 +448,18 @@ class Function:
         if not before:
             return result
         outputs = list(result) if isinstance(result, (list, tuple)) else [result]
+        require_arrays(f"{type(self).__name__}: the inputs", inputs)
+        require_arrays(f"{type(self).__name__}.forward: its results", outputs)
         parents = [(array.node, array.index) if array.node is not None else None for array in inputs]
         if any(parent is not None for parent in parents):
             # An output that is one of the inputs must not lose the input's own place in the graph.
             outputs = [output.detach() for output in outputs]
-            node = _FunctionNode(self, parents, [output.zeros_like for output in [out.detach() for out in outputs]])
+            node = _FunctionNode(
+                self,
+                parents,
+                [each.shape for each in inputs],
+                [output.zeros_like for output in [out.detach() for out in outputs]],
+            )
             for index, output in enumerate(outputs):
                 output.node, output.index = node, index
         return type(result)(outputs) if isinstance(result, (list, tuple)) else outputs[0]

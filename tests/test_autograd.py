@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
 
 import minimx as mx
 from minimx import autograd, nd
-from minimx.base import MXNetError
+from minimx.base import ArgumentError, MXNetError, ShapeError
 
 
 def leaf(*values: float, req: str = "write") -> nd.NDArray:
@@ -395,3 +396,34 @@ def test_wrong_sign_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         y = x.sin()
     y.backward()
     np.testing.assert_allclose(x.grad.asnumpy(), np.cos(0.5), rtol=1e-6)
+
+
+def test_a_function_that_gives_what_is_no_gradient() -> None:
+    """Numbers and arrays of another shape would be stretched to fit."""
+
+    def differentiate(forward: Any, backward: Any, *others: Any) -> nd.NDArray:
+        class Made(autograd.Function):
+            def __init__(self) -> None:  # without super().__init__(), as many write it
+                pass
+
+        Made.forward = lambda self, *inputs: forward(*inputs)  # type: ignore[method-assign]
+        Made.backward = lambda self, *grads: backward(*grads)  # type: ignore[method-assign]
+        x = nd.ones((2, 3))
+        x.attach_grad()
+        with autograd.record():
+            y = Made()(x, *others)
+        y.backward()
+        return x.grad
+
+    assert differentiate(lambda x: x * 2, lambda g: g * 2).asnumpy().tolist() == [[2] * 3] * 2
+    assert differentiate(lambda x: x * 2, lambda g: None).asnumpy().tolist() == [[0] * 3] * 2
+    for result in (3, np.ones((2, 3)), "g"):
+        with pytest.raises(ArgumentError, match=r"Made\.backward: its results must be NDArrays"):
+            differentiate(lambda x: x * 2, lambda g, result=result: result)
+    with pytest.raises(ShapeError, match=r"Made.backward: gradient 0 has shape \(1,\), the input \(2, 3\)"):
+        differentiate(lambda x: x * 2, lambda g: nd.ones((1,)))
+    with pytest.raises(ArgumentError, match=r"Made\.forward: its results must be NDArrays, got 3"):
+        differentiate(lambda x: 3, lambda g: g)
+    with pytest.raises(ArgumentError, match=r"Made: the inputs must be NDArrays, got 2\.0"):
+        differentiate(lambda x, factor: x * factor, lambda g: (g, None), 2.0)
+    assert not autograd.is_recording()

@@ -220,7 +220,7 @@ def _find(root: Path | None, source: str | None, download: bool) -> tuple[str, P
     folders = {"debian": DEBIAN_FOLDER, "cache": cache_folder(), "package": PACKAGE_FOLDER}
     if root is not None:
         if source is not None:
-            raise ArgumentError(f"load_fashion_mnist: root and source={source!r} exclude each other; give one of them")
+            raise ArgumentError(f"load_fashion_mnist: root and source={shown(source)} exclude each other; give one of them")
         order, folders = ["path"], {"path": root}
     elif source == "download" or download:
         order = [] if source == "download" else ["debian", "cache"]

@@ -30,7 +30,7 @@ from .lanes import MAX_BYTES, scheduler
 from .segment import Segment
 from .single import OpTask
 from .task import OPEN, FunctionTask
-from .var import Failure, Var, View, as_error, window, without_arrays
+from .var import Failure, Var, View, argument, as_error, window, without_arrays
 
 INLINE = 20_000.0  # ns: below, running costs less than recording and changing threads
 HEAVY = 100_000.0  # ns: above, an operation that cannot be fused gets a task of its own
@@ -267,16 +267,17 @@ def value_of(view: View) -> Any:
 
 def push(
     function: Callable[..., Any],
-    reads: Sequence[View | Var] = (),
-    writes: Sequence[View | Var] = (),
+    reads: View | Var | Sequence[View | Var] = (),
+    writes: View | Var | Sequence[View | Var] = (),
     context: Context | None = None,
     name: str | None = None,
 ) -> None:
     """Schedule `function`: it runs when everything queued so far that conflicts with it has finished.
 
     **Args** `reads`, `writes`: arrays, or Vars made with `engine.Var()`, that the function reads and changes. It is called
-    with the NumPy arrays behind the arrays among `reads`, then those among `writes`; Vars only order. `context`: whose lane
-    runs it (default: that of the first array, else cpu(0)).
+    with the NumPy arrays behind the arrays among `reads`, which it cannot change, then those among `writes`; Vars only
+    order. One array or Var need not be put into a list. `context`: whose lane runs it (default: that of the first array,
+    else cpu(0)).
     **Returns** None, at once. An error in the function is raised by whoever reads what it writes, or by `waitall`. A function
     that would be called with an array that has failed is not called, and what it should have written has failed, too.
     **Raises** ArgumentError if `function` cannot be called or an entry is neither an array nor a Var. **Book** chapter 2.
@@ -287,6 +288,7 @@ def push(
     """
     if not callable(function):
         raise ArgumentError(f"engine.push: the function must be callable, got {type(function).__name__}")
+    reads, writes = ([entries] if isinstance(entries, (View, Var)) else list(entries) for entries in (reads, writes))
     for entry in (*reads, *writes):
         if not isinstance(entry, (View, Var)):
             raise ArgumentError(f"engine.push: reads and writes hold arrays or engine.Var(), got {type(entry).__name__}")
@@ -316,13 +318,15 @@ def _push_naively(function: Callable[..., Any], views: Sequence[View], read: Ite
         scheduler.wait_to_read(var)
     for var in written:
         scheduler.wait_to_write(var)
-    function(*[value_of(view) for view in views])
+    function(*[argument(view, written) for view in views])
     for var in written:
         var.failure, var.ready = None, True
 
 
 def wait(entry: View | Var) -> None:
-    """Return when what is queued to write an array or a Var has finished. Raises its failure."""
+    """Return when what is queued to write an array or a Var has finished. Raises its failure; ArgumentError for anything else."""
+    if not isinstance(entry, (View, Var)):
+        raise ArgumentError(f"engine.wait: an array or an engine.Var() is wanted, got {type(entry).__name__}")
     scheduler.wait_to_read(entry.var if isinstance(entry, View) else entry)
 
 
@@ -336,8 +340,8 @@ def waitall() -> None:
 
 def set_bulk_size(size: int) -> int:
     """Bound the operations of a segment for the calling thread; the previous bound. 0 or 1: no bulking."""
-    if size < 0:
-        raise ArgumentError(f"engine.set_bulk_size: {size} is negative")
+    if not isinstance(size, (int, np.integer)) or size < 0:
+        raise ArgumentError(f"engine.set_bulk_size: a number of operations, 0 or more, is wanted, got {size!r}")
     close_segments()
     before, _thread.bulk_size = _thread.bulk_size, size
     return before

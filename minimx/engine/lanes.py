@@ -499,7 +499,8 @@ class Scheduler:
         try:
             self.wait_all()
         except Exception as error:
-            print(f"minimx: at exit, a failure that nobody had seen: {type(error).__name__}: {error}", file=sys.stderr)
+            notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
+            print(f"minimx: at exit, a failure that nobody had seen: {type(error).__name__}: {error}{notes}", file=sys.stderr)
         finally:
             with self.lock:
                 self.alone = None

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import MXNetError, user_location
 from ..device import Context
-from .var import Failure, Var, View, window
+from .var import Failure, Var, View, argument
 
 if TYPE_CHECKING:
     from .lanes import Scheduler
@@ -153,7 +153,7 @@ class FunctionTask(Task):
                 self.failure = var.failure
                 return
         try:
-            self.function(*[window(view.var.value, view.offset, view.spec) for view in self.views])
+            self.function(*[argument(view, self.written) for view in self.views])
         except BaseException as error:  # whatever it is, whoever reads the result must see it
             self.failure = self.failed(error, self.name, self.where)
 

@@ -9,7 +9,10 @@ schedule functions on them with `engine.push`.
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..base import MXNetError, OutOfMemoryError
 from ..op import Spec
@@ -83,6 +86,15 @@ class View:
         self.spec = spec
         self.context = context
         self.offset = offset
+
+
+def argument(view: View, written: Sequence[Var]) -> Any:
+    """The array behind `view` that a pushed function is called with: read-only (if NumPy's) unless the function says it writes."""
+    array = window(view.var.value, view.offset, view.spec)
+    if type(array) is np.ndarray and all(var is not view.var for var in written):
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def window(memory: Any, offset: int, spec: Spec) -> Any:

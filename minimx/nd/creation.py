@@ -26,7 +26,8 @@ def as_context(ctx: Context | None) -> Context:
     if ctx is None:
         return current_context()
     if not isinstance(ctx, Context):
-        raise ArgumentError(f"ctx must be a Context such as mx.cpu(), got {shown(ctx)}")
+        hint = "; a shape is one tuple, as in nd.ones((2, 3))" if isinstance(ctx, int) else ""
+        raise ArgumentError(f"ctx must be a Context such as mx.cpu(), got {shown(ctx)}{hint}")
     return ctx
 
 
@@ -100,9 +101,9 @@ def full(
 
 
 def _only_dense(name: str, kwargs: dict[str, Any]) -> None:
-    stype = kwargs.pop("stype", None) or "default"
-    if stype != "default":
-        raise ArgumentError(f"{name}: storage type {stype!r} does not exist here; only dense arrays do")
+    stype = kwargs.pop("stype", None)
+    if stype is not None and not (isinstance(stype, str) and stype == "default"):
+        raise ArgumentError(f"{name}: storage type {shown(stype)} does not exist here; only dense arrays do")
     if kwargs:
         raise ArgumentError(f"{name}: unknown argument {', '.join(kwargs)}; it takes shape, ctx, dtype, out")
 

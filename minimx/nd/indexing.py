@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import ArgumentError, DTypeError, OutOfRangeError, ShapeError
+from ..base import ArgumentError, DTypeError, OutOfRangeError, ShapeError, shown
 from ..op import Shape
 from ..ops.keys import Advanced, Basic, Key, first_axis
 
@@ -96,20 +96,22 @@ def plain(item: Any, to_numpy: Callable[[Any], Any]) -> Any:
     if isinstance(item, slice):
         return plain_slice(item)
     if isinstance(item, (bool, np.bool_, float, complex, np.inexact, str, bytes)):
-        raise ArgumentError(f"index: {item!r} is a {type(item).__name__}; use an int, a slice, None, ... or an array of ints")
+        raise ArgumentError(
+            f"index: {shown(item)} is a {type(item).__name__}; use an int, a slice, None, ... or an array of ints"
+        )
     if hasattr(item, "asnumpy"):
         return plain_array(np.asarray(to_numpy(item)))
     if isinstance(item, (list, tuple, range, np.ndarray)):
         try:
             array = np.asarray(item)
         except ValueError:
-            raise ArgumentError(f"index: {item!r}, a list of unequal lists, is no array of ints") from None
+            raise ArgumentError(f"index: {shown(item)}, a list of unequal lists, is no array of ints") from None
         return plain_array(array)
     try:
         return operator.index(item)
     except TypeError:
         raise ArgumentError(
-            f"index: a {type(item).__name__} cannot be an index; use an int, a slice, None, ... or an array of ints"
+            f"index: {shown(item)} cannot be an index; use an int, a slice, None, ... or an array of ints"
         ) from None
 
 
@@ -120,7 +122,8 @@ def plain_slice(item: slice) -> slice:
     try:
         parts = [None if part is None else operator.index(part) for part in (item.start, item.stop, item.step)]
     except TypeError:
-        raise ArgumentError(f"index: {item} has a part that is no integer; convert it with int()") from None
+        bounds = ", ".join(shown(part) for part in (item.start, item.stop, item.step))
+        raise ArgumentError(f"index: slice({bounds}) has a part that is no integer; convert it with int()") from None
     if parts[2] == 0:
         raise ArgumentError("index: the step of a slice cannot be zero")
     return slice(*parts)

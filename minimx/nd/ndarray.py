@@ -125,6 +125,10 @@ class NDArray(Array, Fluent):
     def __int__(self) -> int:
         return int(self.asscalar())
 
+    def __format__(self, spec: str) -> str:
+        """`f"{x}"` is its print; a format such as ".3f" is for an array of one element."""
+        return format(self.item(), spec) if spec else str(self)
+
     def __index__(self) -> int:
         if self.spec.dtype.kind not in "iu":
             raise DTypeError(f"an array of {self.spec.dtype.name} cannot be an index; use astype('int64')")
@@ -369,6 +373,14 @@ class NDArray(Array, Fluent):
     __le__ = operator_method(None, logic.LESSER_EQUAL)
     __eq__ = operator_method(None, logic.EQUAL)
     __ne__ = operator_method(None, logic.NOT_EQUAL)
+
+    def __matmul__(self, other: NDArray) -> NDArray:
+        """The matrix product `nd.dot`, of arrays of one or two axes. MXNet 1.x has no `@`; NumPy has."""
+        if not isinstance(other, NDArray):
+            return NotImplemented
+        if self.ndim > 2 or other.ndim > 2:
+            raise ShapeError(f"@: the arrays have {self.ndim} and {other.ndim} axes; for batches of matrices use nd.batch_dot")
+        return self.dot(other)
 
     # ---- in-place arithmetic
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import ArgumentError
 from ..engine.front import value_of
 from ..ops import binary, logic, powers, trigonometry, unary
 from .entry import Array, from_array, host_numbers
@@ -20,6 +21,8 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: dict[str
 
     **Returns** an NDArray on the device of the first one (NumPy's result for methods such as `reduce`).
     """
+    if method == "at":
+        raise ArgumentError(f"np.{ufunc.__name__}.at would write into an NDArray past the engine; write x[...] = ... instead")
     first = next(each for each in (*inputs, *(kwargs.get("out") or ())) if isinstance(each, Array))
     function = UFUNCS.get(ufunc.__name__)
     if method == "__call__" and function is not None and not kwargs:

@@ -389,7 +389,7 @@ class OneHot(Op):
 
 
 def one_hot(
-    indices: T, depth: int = 0, on_value: float = 1.0, off_value: float = 0.0, dtype: Any = "float32", **how: Unpack[How]
+    indices: T, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: Any = "float32", **how: Unpack[How]
 ) -> T:
     """A vector of `depth` entries for each index: `on_value` at the index, `off_value` elsewhere.
 

@@ -205,7 +205,7 @@ def test_bulk_bounds_the_operations_of_a_task(gates: Gates) -> None:
             assert len(tasks_of(gates, 4)) == 4
     assert engine.set_bulk_size(7) == 15
     assert engine.set_bulk_size(15) == 7
-    with pytest.raises(mx.base.ArgumentError, match="-1 is negative"):
+    with pytest.raises(mx.base.ArgumentError, match="0 or more, is wanted, got -1"):
         engine.set_bulk_size(-1)
 
 
@@ -676,3 +676,25 @@ def test_a_task_may_trace() -> None:
     engine.push(task, context=cpu(0))
     engine.waitall()
     assert [name for _, name, _, _ in logs[0]] == ["inner"]
+
+
+def test_a_pushed_function_cannot_change_what_it_only_reads() -> None:
+    x, y = nd.ones((4,)), nd.zeros((4,))
+
+    def careless(source: np.ndarray, target: np.ndarray) -> None:
+        target += 1
+        source += 1
+
+    engine.push(careless, reads=x, writes=y)
+    with pytest.raises(ValueError, match="read-only"):
+        y.asnumpy()
+    assert x.asnumpy().tolist() == [1, 1, 1, 1]
+    with engine.naive(), pytest.raises(ValueError, match="read-only"):
+        engine.push(careless, reads=[x], writes=[nd.zeros((4,))])
+
+
+def test_what_cannot_be_waited_for() -> None:
+    with pytest.raises(mx.base.ArgumentError, match=r"an array or an engine\.Var"):
+        engine.wait([nd.ones((2,))])  # type: ignore[arg-type]
+    with pytest.raises(mx.base.ArgumentError, match="number of operations"):
+        engine.set_bulk_size("a")  # type: ignore[arg-type]

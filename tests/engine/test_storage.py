@@ -160,7 +160,7 @@ def test_a_large_array_costs_no_page_faults_when_a_freed_one_of_its_class_is_the
         work()
     before = faults()
     work()
-    assert faults() - before < 200
+    assert faults() - before < 2000  # fresh memory for the four arrays would cost 16,384; other threads have some of their own
 
 
 def told_by(function: Callable[[], object]) -> str:

@@ -375,3 +375,34 @@ class TestArithmetic:
         x = nd.array([3e38])
         assert np.isinf((x * 10).asscalar())
         assert np.isnan((x / 0 - x / 0).asscalar())
+
+
+def test_a_ufunc_that_would_write_past_the_engine() -> None:
+    x = nd.ones((3,))
+    with pytest.raises(ArgumentError, match=r"np\.add\.at would write into an NDArray"):
+        np.add.at(x, [0], 1)
+    assert x.asnumpy().tolist() == [1, 1, 1]
+
+    def test_matrix_product_operator(self) -> None:
+        x = filled(2, 3)
+        assert (x @ x.T).asnumpy().tolist() == [[5, 14], [14, 50]]
+        assert (x @ nd.ones((3,))).asnumpy().tolist() == [3, 12]
+        with pytest.raises(ShapeError, match="batch_dot"):
+            filled(2, 2, 2) @ x
+        with pytest.raises(TypeError):
+            x @ 2
+
+
+def test_format() -> None:
+    assert f"{nd.array([1.25]):.1f}" == "1.2"
+    assert f"{nd.ones((2,))}" == str(nd.ones((2,)))
+    with pytest.raises(ValueError, match="asscalar"):
+        f"{nd.ones((2,)):.3f}"
+
+
+def test_absent_names_say_what_to_use() -> None:
+    with pytest.raises(AttributeError, match="not planned"):
+        mx.np  # noqa: B018
+    assert not hasattr(mx, "nonsense")
+    with pytest.raises(ArgumentError, match="one tuple"):
+        nd.ones(2, 3)
