@@ -25,7 +25,16 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
-SIZE = env_int(("MINIMX_CREW", "OMP_NUM_THREADS"), cores(), 1)  # threads that work on one task, the caller included
+def size() -> int:
+    """How many threads work on one task, the caller included: MINIMX_CREW, else OMP_NUM_THREADS, else a thread a core.
+
+    OpenMP allows a list there, a number a level of nesting; ours is the first. What it cannot be is left to OpenMP to say.
+    """
+    outer = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return env_int("MINIMX_CREW", int(outer) if outer.isdecimal() and int(outer) > 0 else cores(), 1)
+
+
+SIZE = size()
 _jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
 _busy = threading.Lock()
 _threads: list[threading.Thread] = []

@@ -66,7 +66,11 @@ class Lane:
 
 
 class BlasThreads:
-    """Shares the cores out among tasks that run at the same time: each gets its part of BLAS's threads."""
+    """Shares the cores out among tasks that use BLAS at the same time: each gets its part of BLAS's threads.
+
+    The number is changed only when such tasks meet, and set back when all are done: a change concerns the whole process, also
+    products that the user computes with NumPy meanwhile.
+    """
 
     def __init__(self) -> None:
         self.controller: Any = None
@@ -183,7 +187,8 @@ class Scheduler:
         self.busy.add(task)
         task.state = RUNNING
         self.lanes[task.context.lane].ready.remove(task)
-        self.blas.share(len(self.busy))
+        if task.uses_blas:
+            self.blas.share(sum(each.uses_blas for each in self.busy))
 
     def _run(self, task: Task) -> None:
         """Run a task that `_start` took, and finish it."""

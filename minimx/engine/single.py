@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..device import Context
-from ..op import Op, Spec
+from ..op import Kind, Op, Spec
 from . import execute
 from .task import Task
 from .var import Failure, Var, View, as_error, window, without_arrays
@@ -35,6 +35,10 @@ class OpTask(Task):
         self.outputs: list[Var] = []
         self.values: list[Any] = []
         self.failure: Failure | None = None
+
+    @property
+    def uses_blas(self) -> bool:
+        return self.op.kind is Kind.GEMM
 
     def enter(self, inputs: Sequence[View | None], scheduler: Scheduler) -> list[Var]:
         """Become a reader of the inputs and the writer of new Vars, which are returned."""

@@ -55,6 +55,11 @@ class Task:
         self.name = name
         self.interrupt: KeyboardInterrupt | None = None  # Ctrl-C that came while it ran: for the thread that ran it
 
+    @property
+    def uses_blas(self) -> bool:
+        """Whether its time may go into BLAS, which has threads of its own."""
+        return False
+
     def run(self) -> None:
         """Do the work and keep the results in the task. No lock is held. Must not raise: a failure is a result."""
         raise NotImplementedError
@@ -145,6 +150,10 @@ class FunctionTask(Task):
         self.written = written
         self.failure: Failure | None = None
         self.where = user_location()
+
+    @property
+    def uses_blas(self) -> bool:
+        return True
 
     def run(self) -> None:
         # A Var without memory that it only writes may have failed; of an array that it writes it sees what was there.
