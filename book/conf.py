@@ -30,7 +30,8 @@ nb_ipywidgets_js = {}  # widgets need a kernel; the scripts would come from anot
 
 # Formulas are drawn by MathJax from one file, out of a package that carries it.
 mathjax_folder = find_spec("sphinx-mathjax-offline").submodule_search_locations[0]
-html_static_path = [f"{mathjax_folder}/static/mathjax/tex-svg.js"]
+html_static_path = ["_static", f"{mathjax_folder}/static/mathjax/tex-svg.js"]
+html_css_files = ["custom.css"]  # lines of output that wrap
 mathjax_path = "tex-svg.js"
 
 html_title = "minimx"

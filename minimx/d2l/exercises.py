@@ -5,6 +5,7 @@ It prints and never raises, so that a chapter with open exercises runs from top 
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from ..base import ArgumentError
 
 WIDTH = 79  # of a line in the notebook
 LONGEST = 6  # elements of an array that a message spells out; of a larger one it gives the shape
+FIRST = 3  # items of a longer list that a message shows
 
 
 def check(
@@ -29,19 +31,31 @@ def check(
     >>> check(lambda x: x + x, lambda x: 2 * x, 1, 2.5)
     Right: 2 of 2 cases agree.
     >>> check(lambda x: x * x, [2, 5], 1, 2.5, hint="Is it the double?")
-    Not yet. Case 1 of 2, (1): got 1, wanted 2. Is it the double?
+    Not yet. Case 1 of 2, x = 1: got 1, wanted 2. Is it the double?
     """
     if not cases or not (callable(expected) or len(expected) == len(cases)):
         raise ArgumentError(f"check: {len(cases)} cases; give at least one, and an expected value for each")
     for number, case in enumerate(cases, 1):
         arguments = case if isinstance(case, tuple) else (case,)
-        told = ", ".join(describe(argument) for argument in arguments)
+        told = name_arguments(answer, arguments)
         wanted = expected(*arguments) if callable(expected) else expected[number - 1]
         fault = find_fault(answer, arguments, wanted, tolerance)
         if fault:
-            print(textwrap.fill(f"Not yet. Case {number} of {len(cases)}, ({told}): {fault}. {hint}", WIDTH))
+            print(textwrap.fill(f"Not yet. Case {number} of {len(cases)}, {told}: {fault}. {hint}", WIDTH))
             return
     print(f"Right: {len(cases)} of {len(cases)} cases agree.")
+
+
+def name_arguments(answer: Callable[..., Any], arguments: Sequence[Any]) -> str:
+    """A case by its arguments, as in "x = 1, size = 2"; without names where `answer` has none to give."""
+    values = [describe(argument) for argument in arguments]
+    try:
+        names = list(inspect.signature(answer).bind(*arguments).arguments)
+    except (TypeError, ValueError):  # a built-in, or a call that does not fit, which the verdict says
+        names = []
+    if len(names) != len(values):  # *arguments
+        return f"({', '.join(values)})"
+    return ", ".join(f"{name} = {value}" for name, value in zip(names, values))
 
 
 def find_fault(answer: Callable[..., Any], arguments: Sequence[Any], wanted: Any, tolerance: float) -> str:
@@ -54,7 +68,7 @@ def find_fault(answer: Callable[..., Any], arguments: Sequence[Any], wanted: Any
     if got is None:
         return "the answer is None; write the function's body, end it with return, and run the cell again"
     if got_value.shape != wanted_value.shape and not got_value.size == wanted_value.size == 1:  # MXNet's numbers have shape (1,)
-        return f"got an array of shape {got_value.shape}, wanted {wanted_value.shape}"
+        return f"got {describe_form(got)}, wanted {describe_form(wanted)}"
     if agree(got_value.reshape(wanted_value.shape), wanted_value, tolerance):
         return ""
     where = ""
@@ -72,19 +86,36 @@ def agree(got: Any, wanted: Any, tolerance: float) -> bool:
     return bool(np.array_equal(got, wanted))
 
 
+def describe_form(value: Any) -> str:
+    """The shape of an array; a value that is none, such as a number or a text, is given itself."""
+    shape = np.asarray(value).shape
+    return f"an array of shape {shape}" if shape else describe(value)
+
+
 def describe(value: Any) -> str:
-    """A value in a few words: numbers rounded, small arrays spelled out, large ones by their shape, functions by their name."""
+    """A value in a few words: numbers rounded, lists by their (first) items, large arrays by their shape, functions by their name.
+
+    >>> describe([(0, 1, 2), (3, 4, 5)]), describe(list(range(50))), describe(np.zeros((3, 4)))
+    ('[(0, 1, 2), (3, 4, 5)]', '[0, 1, 2, ... 50 in all]', 'an array of shape (3, 4)')
+    """
     if callable(value):
         return str(getattr(value, "__name__", type(value).__name__))
-    if isinstance(value, str):
-        return repr(value)
-    try:
-        array = np.asarray(value)
-    except ValueError:  # lists of unequal lengths
-        return repr(value)
+    if type(value) in (list, tuple):
+        return describe_items(value)
+    array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         return repr(value)
     if array.ndim and array.size > LONGEST:
         return f"an array of shape {array.shape}"
     rounded = np.round(array.astype("float64"), 4).tolist() if array.dtype.kind == "f" else array.tolist()
     return str(rounded)
+
+
+def describe_items(items: Sequence[Any]) -> str:
+    """A list or a tuple, as Python writes it; of a long one the first items and how many there are."""
+    shown = [describe(item) for item in (items if len(items) <= LONGEST else items[:FIRST])]
+    if len(items) > LONGEST:
+        shown.append(f"... {len(items)} in all")
+    comma = "," if isinstance(items, tuple) and len(items) == 1 else ""
+    opening, closing = "()" if isinstance(items, tuple) else "[]"
+    return f"{opening}{', '.join(shown)}{comma}{closing}"

@@ -2,7 +2,7 @@
 
 matplotlib is optional and imported when the first plot is drawn. In a notebook figures are SVG, sharp at any size and searchable.
 An `Animator` draws into one output and updates it, so that a page built by a program holds the last state, once.
-Book: chapter 1; book/figures.py draws the other figures in the same style.
+Book: chapter 1; `figures` draws the other figures in the same style.
 """
 
 from __future__ import annotations

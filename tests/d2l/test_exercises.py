@@ -28,30 +28,47 @@ def test_right_answers_of_every_kind(capsys):
 
 def test_the_first_difference_is_told_with_its_case_and_the_hint(capsys):
     text = told(capsys, lambda x: x * x, lambda x: 2 * x, 2, 3, 4, hint="Not the square.")
-    assert text == "Not yet. Case 2 of 3, (3): got 9, wanted 6. Not the square."
+    assert text == "Not yet. Case 2 of 3, x = 3: got 9, wanted 6. Not the square."
     text = told(capsys, lambda x, f: x, [[1.0, 2.5]], (mx.nd.array([1, 2]), len))
-    assert text == "Not yet. Case 1 of 1, ([1.0, 2.0], len): got [1.0, 2.0], wanted [1.0, 2.5]."
+    assert text == "Not yet. Case 1 of 1, x = [1.0, 2.0], f = len: got [1.0, 2.0], wanted [1.0, 2.5]."
 
 
 def test_of_large_arrays_the_place_is_told(capsys):
     wrong = np.zeros((3, 4))
     wrong[1, 2] = 5
     text = told(capsys, lambda x: wrong, lambda x: x, np.zeros((3, 4)))
-    assert text == ("Not yet. Case 1 of 1, (an array of shape (3, 4)): got 5.0 at [1, 2], where they differ most, wanted 0.0.")
+    assert text == ("Not yet. Case 1 of 1, x = an array of shape (3, 4): got 5.0 at [1, 2], where they differ most, wanted 0.0.")
 
 
 def test_missing_answers_wrong_shapes_and_errors(capsys):
     assert "the answer is None; write the function's body" in told(capsys, lambda x: None, [1], 0)
-    assert "got an array of shape (2,), wanted (3,)" in told(capsys, lambda x: [1, 2], [[1, 2, 3]], 0)
-    assert "got an array of shape (2,), wanted ()" in told(capsys, lambda x: [1, 2], [1], 0)
-    assert "got an array of shape (0,), wanted ()" in told(capsys, lambda x: [], [1], 0)
+    assert "got an array of shape (2,), wanted an array of shape (3,)" in told(capsys, lambda x: [1, 2], [[1, 2, 3]], 0)
+    assert "got an array of shape (2,), wanted 1." in told(capsys, lambda x: [1, 2], [1], 0)
+    assert "got an array of shape (0,), wanted 1." in told(capsys, lambda x: [], [1], 0)
     assert "it raised ShapeError: broadcast_add:" in told(capsys, lambda x: x + mx.nd.ones(3), [0], mx.nd.ones(2))
     assert "it raised ValueError" in told(capsys, lambda x: [[1], [1, 2]], [0], 0)
     assert "got 'b', wanted 'a'" in told(capsys, lambda x: "b", ["a"], 0)
 
 
 def test_arguments_may_be_lists_of_unequal_lengths(capsys):
-    assert "([('a',), ('b', 'a')]): got 0, wanted 2" in told(capsys, lambda graph: 0, len, [("a",), ("b", "a")])
+    assert "graph = [('a',), ('b', 'a')]: got 0, wanted 2" in told(capsys, lambda graph: 0, len, [("a",), ("b", "a")])
+
+
+def test_a_case_is_named_by_its_arguments(capsys):
+    assert "x = 1, y = [(0, 1, 2), (3, 4, 5), (6, 7, 8)]: got 0" in told(
+        capsys, lambda x, y: 0, [1], (1, [(0, 1, 2), (3, 4, 5), (6, 7, 8)])
+    )
+    assert "Case 1 of 1, x = [0, 1, 2, ... 50 in all]: got" in told(capsys, lambda x: 0, [1], list(range(50)))
+    assert "Case 1 of 1, x = 'x[:, 1]': got 'x changed', wanted True." in told(capsys, lambda x: "x changed", [True], "x[:, 1]")
+    # without names: of as many arguments as one likes, of a built-in, and where the call does not fit
+    assert "Case 1 of 1, (1, 2): got 0, wanted 1." in told(capsys, lambda *x: 0, [1], (1, 2))
+    assert "Case 1 of 1, (0, 2): got 2, wanted 1." in told(capsys, max, [1], (0, 2))
+    assert "Case 1 of 1, (1, 2): it raised TypeError" in told(capsys, lambda x: 0, [1], (1, 2))
+
+
+def test_zero_and_false_are_answers(capsys):
+    assert told(capsys, lambda x: x, [0.0, False], 0.0, False).startswith("Right")
+    assert "got 0.0, wanted 1." in told(capsys, lambda x: 0.0, [1], 2)
 
 
 def test_a_failure_that_waits_in_the_result_is_the_answers(capsys):

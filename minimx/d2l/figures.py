@@ -1,0 +1,103 @@
+"""The book's figures beyond plain curves: timelines of what ran where, and alternative text for all.
+
+The style is that of `plots`: at most 6.4 x 3.2 inches, readable without colour. matplotlib and IPython are imported when a figure is
+drawn or shown. A chapter says `from minimx.d2l import figures`. Book: chapter 2.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..base import ArgumentError
+from .notebook import missing
+from .plots import TALLEST, WIDEST, pyplot
+
+#: What tells bars apart: shade first, then hatching, so that a print in grey shows it too.
+FILLS: tuple[dict[str, Any], ...] = (
+    {"facecolor": "0.85"},
+    {"facecolor": "#56B4E9", "hatch": "///"},
+    {"facecolor": "#E69F00", "hatch": "\\\\\\"},
+    {"facecolor": "0.45"},
+    {"facecolor": "#009E73", "hatch": "xx"},
+    {"facecolor": "white", "hatch": "---"},
+)
+
+Event = tuple[str, str, float, float]  # lane, name of the work, start and end in seconds
+
+
+def gantt(events: Iterable[Event], title: str | None = None, lanes: Sequence[str] | None = None, ax: Any = None) -> Any:
+    """A timeline: a row a lane, a bar an event, from the earliest start.
+
+    **Args** events: (lane, name, start, end) with times in seconds on one clock. Bars of one name look alike; beyond six names
+    looks repeat, and a bar's own label tells. lanes: the rows, from the top, for lanes that had no work too.
+    **Returns** the matplotlib figure; `show` displays it with a text.
+    **Raises** ArgumentError where there is no event, or one ends before it starts.
+    """
+    events = sorted(events, key=lambda event: (event[2], event[3]))
+    if not events:
+        raise ArgumentError("gantt: no events; were they logged before the work was done?")
+    backwards = [event for event in events if event[3] < event[2]]
+    if backwards:
+        raise ArgumentError(f"gantt: {backwards[0]} ends before it starts")
+    rows = list(dict.fromkeys([*(lanes or ()), *sorted({event[0] for event in events})]))
+    names = list(dict.fromkeys(event[1] for event in events))
+    origin, end = events[0][2], max(event[3] for event in events)
+    unit, scale = next((u, s) for u, s in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)) if (end - origin) * s >= 1 or u == "µs")
+    if ax is None:
+        height = min(TALLEST, 0.8 + 0.35 * len(rows) + 0.25 * (title is not None) + 0.25 * (len(names) > 1))
+        _, ax = pyplot().subplots(figsize=(WIDEST, height), layout="constrained")
+    for name_index, name in enumerate(names):
+        fill = FILLS[name_index % len(FILLS)]
+        for row, lane in enumerate(rows):
+            bars = [((e[2] - origin) * scale, (e[3] - e[2]) * scale) for e in events if e[0] == lane and e[1] == name]
+            if bars:
+                label = name if row == min(rows.index(e[0]) for e in events if e[1] == name) else None
+                ax.broken_barh(bars, (row - 0.4, 0.8), edgecolor="black", linewidth=0.6, label=label, **fill)
+    _label_bars(ax, events, rows, origin, end, scale)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_xlim(0, max((end - origin) * scale, 1e-9))
+    ax.set_xlabel(f"time in {unit}")
+    ax.grid(axis="y", visible=False)
+    if 1 < len(names) <= len(FILLS):
+        ax.figure.legend(loc="outside lower center", ncols=len(names))
+    if title:
+        ax.set_title(title)
+    return ax.figure
+
+
+def _label_bars(ax: Any, events: list[Event], rows: list[str], origin: float, end: float, scale: float) -> None:
+    """Write the name into each bar that has room for it, at about 0.075 inches a letter of an axis 5.5 inches wide."""
+    for lane, name, start, stop in events:
+        if (stop - start) / max(end - origin, 1e-12) * 5.5 > 0.075 * len(name):
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+            middle = ((start + stop) / 2 - origin) * scale
+            ax.text(middle, rows.index(lane), name, ha="center", va="center", fontsize=7, bbox=box)
+
+
+def alt_of_gantt(events: Iterable[Event]) -> str:
+    """Alternative text of a timeline, of what does not change from run to run: lanes, and how many events each had."""
+    counts: dict[str, int] = {}
+    for lane, *_ in events:
+        counts[lane] = counts.get(lane, 0) + 1
+    lanes = ", ".join(f"{lane} {counts[lane]}" for lane in sorted(counts))
+    return f"Timeline of {sum(counts.values())} events by lane: {lanes}"
+
+
+def show(figure: Any, alt: str) -> None:
+    """Display a figure once, with `alt`, what a reader who does not see it should know. It stands in the output as text, too."""
+    if not alt.strip():
+        raise ArgumentError("show: say in `alt` what the figure shows")
+    try:
+        print_figure = importlib.import_module("IPython.core.pylabtools").print_figure
+        display = importlib.import_module("IPython.display").display
+    except ImportError:
+        raise missing("IPython") from None
+    pyplot().close(figure)  # or the notebook would show it again at the end of the cell
+    picture = print_figure(figure, fmt="svg", metadata={"Date": None})
+    display({"image/svg+xml": picture, "text/plain": f"[Figure: {alt}]"}, metadata={"image/svg+xml": {"alt": alt}}, raw=True)
+
+
+__all__ = ["FILLS", "TALLEST", "WIDEST", "Event", "alt_of_gantt", "gantt", "show"]
