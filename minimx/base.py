@@ -7,6 +7,7 @@ argument, what it got, what it wants, and what to do next.
 
 from __future__ import annotations
 
+import linecache
 import os
 import reprlib
 import sys
@@ -160,6 +161,15 @@ def user_location(skip: int = 0) -> tuple[str, int] | None:
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]  # None ends the loop
     return None
+
+
+def described(where: tuple[str, int]) -> str:
+    """A place in the user's code in words, with the line itself where it can be read: "train.py, line 12: y = net(x)"."""
+    file, line = where
+    text = linecache.getline(file, line).strip()
+    # A notebook's cells live in temporary files, whose names tell a reader nothing.
+    name = "a notebook cell" if os.path.basename(os.path.dirname(file)).startswith("ipykernel_") else file
+    return f"{name}, line {line}" + (f": {text}" if text else "")
 
 
 PACKAGE_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep

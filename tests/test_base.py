@@ -100,6 +100,14 @@ def test_the_users_line_is_found() -> None:
     assert {Path(file) for file, _ in lines} == {Path(__file__)}
 
 
+def test_a_place_is_described_with_its_line() -> None:
+    here = base.user_location()
+    assert here is not None
+    assert base.described(here) == f"{__file__}, line {here[1]}: here = base.user_location()"
+    assert base.described(("/tmp/ipykernel_1/2.py", 3)) == "a notebook cell, line 3"
+    assert base.described(("<string>", 1)) == "<string>, line 1"
+
+
 def test_errors_can_be_sent_to_other_processes() -> None:
     for error in (base.ShapeError("a"), base.OutOfMemoryError("b"), base.FileFormatError("c")):
         again = pickle.loads(pickle.dumps(error))

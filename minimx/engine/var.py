@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base import MXNetError, OutOfMemoryError
+from ..base import MXNetError, OutOfMemoryError, described
 from ..op import Spec
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Failure:
         self.trace = error.__traceback__
         self.seen = False  # delivered to somebody: waitall need not raise it again
         if where is not None:
-            add_note(error, f"{what} was queued by {where[0]}, line {where[1]}")
+            add_note(error, f"{what} was queued by {described(where)}")
 
     def deliver(self) -> None:
         """Raise the original error. Each delivery starts from the original traceback, so that it does not grow."""
