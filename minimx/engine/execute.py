@@ -235,26 +235,35 @@ def run_group(segment: Segment, records: list[Record], position: int, last_use: 
                 return _undone(values, made)
             made[result.slot] = values[result.slot].reshape(-1)
 
+    # What is done to each tile, worked out once: (kernel, sources, slots whose tiles are free then, slot made, its dtype, its whole array
+    # or None, whether nobody reads it). A source is (slot made in this group, -, -) or (-1, input, whether it is cut into tiles).
+    plan: list[tuple[Any, ...]] = []
+    for step, record in enumerate(records, position):
+        operands = [operand for operand in record.inputs if operand is not None]
+        sources = [
+            (operand.slot, None, False) if operand.slot in made else (-1, inputs[operand], inputs[operand].ndim > 0)
+            for operand in operands
+        ]
+        inside = dict.fromkeys(operand.slot for operand in operands if operand.slot in made)
+        dying = [slot for slot in inside if made[slot] is None and last_use[slot] <= step]
+        result = record.outputs[0]
+        whole = made[result.slot]
+        dead = whole is None and last_use[result.slot] <= step
+        plan.append((record.op.kernel, sources, dying, result.slot, result.spec.dtype, whole, dead))
+
     def run_tiles(bounds: list[tuple[int, int]]) -> None:
         for low, high in bounds:
             tiles: dict[int, Any] = {}  # slot -> the tile of it that is made now
-            for step, record in enumerate(records, position):
-                sources = [
-                    tiles[operand.slot] if operand.slot in tiles else _tile(inputs[operand], low, high)
-                    for operand in record.inputs
-                    if operand is not None
-                ]
-                for slot in {operand.slot for operand in record.inputs if operand is not None and operand.slot in tiles}:
-                    if made[slot] is None and last_use[slot] <= step:
-                        _scratch.give_back(tiles.pop(slot))  # the result may go where this input is
-                result = record.outputs[0]
-                whole = made[result.slot]
-                out = _scratch.take(result.spec.dtype, high - low) if whole is None else whole[low:high]
-                record.op.kernel(np, *sources, out=out)
-                if whole is None and last_use[result.slot] <= step:
+            for kernel, sources, dying, slot, dtype, whole, dead in plan:
+                arrays = [tiles[source] if source >= 0 else array[low:high] if cut else array for source, array, cut in sources]
+                for free in dying:
+                    _scratch.give_back(tiles.pop(free))  # the result may go where this input is
+                out = _scratch.take(dtype, high - low) if whole is None else whole[low:high]
+                kernel(np, *arrays, out=out)
+                if dead:
                     _scratch.give_back(out)
                 else:
-                    tiles[result.slot] = out
+                    tiles[slot] = out
 
     tiles = [(low, min(low + TILE, size)) for low in range(0, size, TILE)]
     try:
@@ -291,7 +300,3 @@ def _undone(values: list[Any], made: dict[int, Any]) -> bool:
     for slot in made:
         values[slot] = None
     return False
-
-
-def _tile(array: Any, low: int, high: int) -> Any:
-    return array[low:high] if array.ndim else array
