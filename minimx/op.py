@@ -485,13 +485,8 @@ def require_ndim(op: Op, what: str, spec: Spec, *allowed: int) -> None:
         raise ShapeError(f"{op.name}: {what} has shape {spec.shape}; {wanted} dimensions are needed")
 
 
-def doc_names() -> list[str]:
-    """Every registered name, sorted: for the reference pages and the tests."""
-    return sorted(REGISTRY)
-
-
 __all__ = [
-    "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Spec", "T", "Tensor", "apply", "broadcast_shape", "called", "doc_names",
+    "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Spec", "T", "Tensor", "apply", "broadcast_shape", "called",
     "filled", "find", "hidden", "input_names", "is_constant", "normalize_axes", "normalize_axis", "parse_attr", "register",
     "require_ndim", "same_dtype", "same_shape", "signature_of", "unified",
 ]  # fmt: skip

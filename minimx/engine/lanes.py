@@ -37,7 +37,7 @@ import threadpoolctl
 
 from ..base import MXNetError, env_int
 from ..device import Context
-from .crew import after_fork as crew_after_fork, cores
+from .crew import after_fork as crew_after_fork
 from .segment import Segment
 from .task import DONE, OPEN, QUEUED, READY, RUNNING, Task
 from .var import Failure, Var, add_note
@@ -522,4 +522,4 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-__all__ = ["Lane", "Scheduler", "cores", "scheduler"]
+__all__ = ["Lane", "Scheduler", "scheduler"]

@@ -18,7 +18,7 @@ from ..base import MXNetError
 from ..device import Context
 from ..op import Op, Spec
 from . import execute
-from .task import OPEN, Task
+from .task import Task
 from .var import Failure, Var, View, as_error, without_arrays
 
 if TYPE_CHECKING:
@@ -270,7 +270,3 @@ class Segment(Task):
     @property
     def full(self) -> bool:
         return len(self.records) >= self.limit
-
-    @property
-    def is_open(self) -> bool:
-        return self.state is OPEN
