@@ -86,6 +86,16 @@ _thread = _Thread()
 _count = threading.Lock()
 
 
+@contextlib.contextmanager
+def no_shortcuts() -> Iterator[None]:
+    """A scope in which every operation takes the full way."""
+    block_shortcuts(1)
+    try:
+        yield
+    finally:
+        block_shortcuts(-1)
+
+
 def _after_fork_in_child() -> None:
     global _count
     _count = threading.Lock()  # a thread that did not come along may have held it
