@@ -11,10 +11,12 @@ from . import (
     autograd,
     base,
     context,
+    contrib,
     device,
     engine,
     gluon,
     initializer,
+    io,
     lr_scheduler,
     metric,
     name,
@@ -24,6 +26,7 @@ from . import (
     storage,
     sym,
     symbol,
+    visualization,
 )
 from .attribute import AttrScope
 from .base import MXNetError
@@ -33,20 +36,21 @@ from .sym import Symbol
 ndarray = nd  # MXNet's long name for the same module
 init = initializer  # and its short names for these two
 opt = optimizer
+viz = visualization
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "AttrScope", "Context", "MXNetError", "Symbol", "attribute", "autograd", "base", "context", "cpu", "cpu_pinned",
-    "cpu_shared", "current_context", "device", "engine", "gluon", "gpu", "gpu_memory_info", "init", "initializer",
+    "AttrScope", "Context", "MXNetError", "Symbol", "attribute", "autograd", "base", "context", "contrib", "cpu", "cpu_pinned",
+    "cpu_shared", "current_context", "device", "engine", "gluon", "gpu", "gpu_memory_info", "init", "initializer", "io",
     "lr_scheduler", "metric", "name", "nd", "ndarray", "num_gpus", "opt", "optimizer", "random", "storage", "sym", "symbol",
+    "visualization", "viz",
 ]  # fmt: skip
 
 
 _ABSENT = {
     "np": "the NumPy interface is not planned here; mx.nd has the arrays of MXNet 1.x",
     "npx": "the NumPy interface is not planned here; mx.nd has the operators of MXNet 1.x",
-    "io": "data iterators are not written yet; minimx.d2l reads Fashion-MNIST, and a Python generator of arrays serves",
     "image": "image functions are not written yet",
     "recordio": "record files are not written yet",
     "kv": "key-value stores are not written yet; gluon.Trainer sums gradients over the devices of one process",
@@ -55,9 +59,7 @@ _ABSENT = {
     "module": "mx.mod.Module is not planned; use gluon, or symbol.simple_bind",
     "model": "mx.model is not written yet",
     "profiler": "the profiler is not written yet; engine.trace() logs tasks",
-    "viz": "mx.viz is not written yet",
-    "visualization": "mx.viz is not written yet",
-    "rnn": "recurrent layers are not written yet",
+    "rnn": "the old cells for Symbols are not planned; gluon.rnn has recurrent layers and cells, for Symbols too",
 }
 
 

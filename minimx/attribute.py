@@ -9,6 +9,7 @@ Each thread has a current scope. Inner scopes add to outer ones and win over the
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .base import ArgumentError
@@ -31,6 +32,7 @@ class AttrScope(metaclass=_Scopes):
     """
 
     _threads: ClassVar[threading.local] = threading.local()
+    _subgraph_names: ClassVar[defaultdict[str, int]] = defaultdict(int)  # how many loops and branches were named so
 
     def __init__(self, **kwargs: str) -> None:
         for key, value in kwargs.items():

@@ -27,6 +27,7 @@ class _State(threading.local):
     def __init__(self) -> None:
         self.recording = False
         self.training = False
+        self.asked: set[str] | None = None  # while a graph is traced: which of these two the traced code has asked for
 
 
 state = _State()  # of the calling thread
@@ -82,7 +83,9 @@ class OpNode(Node):
     __slots__ = ("op", "inputs", "outputs")
 
     def __init__(self, op: Op, parents: list[tuple[Node, int] | None], inputs: list[Any], outputs: list[Any]) -> None:
-        super().__init__(parents, len(outputs))
+        self.parents = parents  # one is made for every operation: Node.__init__ is written out here
+        self.num_outputs = len(outputs)
+        self.freed = False
         self.op = op
         self.inputs = inputs
         self.outputs = outputs
@@ -153,11 +156,15 @@ def predict_mode() -> _Scope:
 
 def is_recording() -> bool:
     """Whether the calling thread records."""
+    if state.asked is not None:
+        state.asked.add("recording")
     return state.recording
 
 
 def is_training() -> bool:
     """Whether layers behave as in training, in the calling thread."""
+    if state.asked is not None:
+        state.asked.add("training")
     return state.training
 
 
@@ -265,7 +272,10 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     with _Scope(False, train_mode):
         for leaf, gradient in leaves:
             if leaf.req == "write":
-                leaf.grad[:] = 0 if gradient is None else gradient
+                if gradient is None:
+                    leaf.grad[:] = 0
+                else:
+                    leaf.grad._become(gradient)
             elif leaf.req == "add" and gradient is not None:
                 leaf.grad += gradient
             leaf.fresh = True
@@ -301,6 +311,8 @@ def grad(
     for position, ((_, gradient, reached), variable) in enumerate(zip(found, wanted)):
         if not reached:
             raise MXNetError(f"autograd.grad: the heads do not depend on variable {position}, which has no gradient then")
+        if gradient is not None:
+            gradient.var.unclaimed = False  # the caller has it
         results.append(variable.zeros_like() if gradient is None else gradient)
     return results[0] if single else results
 
@@ -318,6 +330,7 @@ def _heads_and_grads(heads: Any, head_grads: Any) -> tuple[list[Any], list[Any]]
     for head, gradient in zip(listed, grads):
         if gradient is None:
             continue
+        gradient.var.unclaimed = False  # the caller has it
         if gradient.shape != head.shape:
             raise ShapeError(f"backward: a head has shape {head.shape}, its gradient {gradient.shape}; they must be equal")
         if gradient.context.lane is not head.context.lane and not (gradient.context.host and head.context.host):

@@ -21,6 +21,8 @@ DTypeLike: TypeAlias = Any  # "float32", np.float32, np.dtype("float32"), float,
 class MXNetError(RuntimeError):
     """The base of every error that minimx raises on purpose."""
 
+    node: str | None = None  # the name of the node of a graph that it is about
+
 
 class ShapeError(MXNetError, ValueError):
     """Shapes that do not fit each other or the operator."""
@@ -84,6 +86,11 @@ def env_int(names: tuple[str, ...] | str, default: int, minimum: int = 0, maximu
                 raise ArgumentError(f"environment variable {name}={shown(text)}: must be at most {maximum}")
             return value
     return default
+
+
+def env_text(name: str, default: str) -> str:
+    """The environment variable `name`."""
+    return os.environ.get(name) or default
 
 
 def env_choice(names: tuple[str, ...] | str, default: str, choices: tuple[str, ...]) -> str:

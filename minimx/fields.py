@@ -134,12 +134,22 @@ def split(annotation: str) -> tuple[str, bool]:
     return text, text != annotation
 
 
+def in_words(annotation: str) -> str:
+    """What a value of this annotation is called in an error.
+
+    >>> in_words("int | None")
+    'an int or None'
+    """
+    kind, optional = split(annotation)
+    return (KINDS[kind][1] if kind in KINDS else f"a {kind}") + " or None" * optional
+
+
 def converted(owner: str, name: str, annotation: str, value: Any) -> Any:
     """`value` as `annotation` wants it. Raises ArgumentError that names the operator `owner` and its argument `name`."""
     kind, optional = split(annotation)
     if optional and (value is None or (type(value) is str and value == "None")):
         return None
-    convert, words, _ = KINDS[kind]
+    convert = KINDS[kind][0]
     try:
         return convert(value)
     except DTypeError as error:
@@ -148,8 +158,7 @@ def converted(owner: str, name: str, annotation: str, value: Any) -> Any:
         reason = "is beyond all floating numbers" if "float" in kind else "does not fit into 64 bits"
         raise ArgumentError(f"{owner}: {name} is {shown(value)}, which {reason}") from None
     except (TypeError, ValueError, KeyError, SyntaxError, MemoryError, RecursionError):
-        wanted = words + " or None" * optional
-        raise ArgumentError(f"{owner}: {name} must be {wanted}, got {shown(value)}") from None
+        raise ArgumentError(f"{owner}: {name} must be {in_words(annotation)}, got {shown(value)}") from None
 
 
 # ---- all values of an operator

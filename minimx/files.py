@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from .base import ArgumentError, MissingFileError, shown
+from .base import ArgumentError, MissingFileError, env_text, shown
 
 PathLike = str | os.PathLike[str]
 
@@ -32,6 +32,12 @@ def as_path(name: PathLike) -> str:
     if not possible:
         raise ArgumentError(f"{shown(path)} cannot be a file's name: it is empty, or has a character that no name can have")
     return path
+
+
+def data_dir() -> str:
+    """Where data sets and trained parameters are looked for: the folder that MXNET_HOME names, or `.mxnet` in the user's own."""
+    default = os.path.join(os.environ.get("APPDATA", "~"), "mxnet") if os.name == "nt" else os.path.join("~", ".mxnet")
+    return os.path.expanduser(env_text("MXNET_HOME", default))
 
 
 def replace_file(name: PathLike, chunks: Iterable[bytes | memoryview]) -> None:

@@ -2,7 +2,7 @@
 
 An initializer is called with a description of a parameter, its name above all, and the array to fill. One that the parameter itself
 asks for decides alone. The default one fills weights; what it does to others follows from how the name ends: biases and betas become
-0, gammas 1. Random ones draw with `mx.random`, so that `mx.random.seed` fixes them. Book: chapter 3.
+0, gammas 1. Random ones draw with `mx.random`, so that `mx.random.seed` fixes them. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ import numpy as np
 from . import random
 from .base import ArgumentError, ShapeError
 from .nd import NDArray, load
+from .ops.rnn import RecurrentLayer
 from .registry import Registry
 
 __all__ = [
-    "Bilinear", "Constant", "InitDesc", "Initializer", "LSTMBias", "Load", "MSRAPrelu", "Mixed", "Normal", "One", "Orthogonal",
+    "Bilinear", "Constant", "FusedRNN", "InitDesc", "Initializer", "LSTMBias", "Load", "MSRAPrelu", "Mixed", "Normal", "One", "Orthogonal",
     "Uniform", "Xavier", "Zero", "alias", "create", "register",
 ]  # fmt: skip
 
@@ -412,3 +413,48 @@ class LSTMBias(Initializer):
         hidden = arr.shape[0] // 4
         arr[:] = 0.0
         arr[hidden : 2 * hidden] = self.forget_bias
+
+
+@register
+class FusedRNN(Initializer):
+    """The vector of all parameters of the operator RNN, gate by gate: weights as `init` makes them, biases 0.
+
+    **Args** `init`: an initializer, its name or JSON; None: that of all parameters. `num_hidden`, `num_layers`, `mode`, `bidirectional`:
+    as the operator has them. `forget_bias`: both biases of an LSTM's forget gates. **Source** MXNet `initializer.FusedRNN`.
+    """
+
+    def __init__(
+        self, init: Any, num_hidden: int, num_layers: int, mode: str, bidirectional: bool = False, forget_bias: float = 1.0
+    ) -> None:
+        self._init = None if init is None else create(init)
+        self._operator = RecurrentLayer(num_hidden, num_layers, mode, bidirectional)
+        self._operator.check()
+        super().__init__(
+            init=None if self._init is None else self._init.dumps(), num_hidden=num_hidden, num_layers=num_layers, mode=mode,
+            bidirectional=bidirectional, forget_bias=forget_bias,
+        )  # fmt: skip
+        self._forget_bias = forget_bias
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        op = self._operator
+        gates = {"lstm": ("_i", "_f", "_c", "_o"), "gru": ("_r", "_z", "_o")}.get(op.mode, ("",))
+        inputs = op.inputs_for(arr.size)
+        if len(arr.shape) != 1 or op.parameter_count(inputs) != arr.size or inputs < 1:
+            raise ShapeError(f"FusedRNN initializer: {name} has shape {arr.shape}, which is no vector of parameters of {op}")
+        around = getattr(name, "global_init", None)
+        init = self._init or around
+        if init is None:
+            raise ArgumentError(f"FusedRNN initializer: {name} has no initializer for its weights; give one as init")
+        for layer, directions in enumerate(op.unpacked(arr, inputs)):
+            for direction, weights in zip("lr", directions):
+                for kind, array in weights._asdict().items():
+                    if array is None:
+                        continue
+                    what, _, suffix = kind.partition("_")
+                    for number, gate in enumerate(gates):
+                        part = array[number * op.state_size : (number + 1) * op.state_size]
+                        if op.mode == "lstm" and gate == "_f" and suffix:
+                            part[:] = self._forget_bias
+                        else:
+                            desc = InitDesc(f"{direction}{layer}_{what}{gate}_{suffix or 'weight'}", global_init=around)
+                            init(desc, part)

@@ -2,7 +2,7 @@
 
 An optimizer asks its scheduler before each update, `scheduler(num_update)`. All can *warm up*: for the first `warmup_steps` updates the
 rate grows from `warmup_begin_lr` to `base_lr`. Schedulers remember how far they are, in `base_lr`, so that a rate that the user sets in
-the middle is what later steps continue from. Book: chapter 3.
+the middle is what later steps continue from. Book: chapter 4.
 """
 
 from __future__ import annotations

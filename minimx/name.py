@@ -1,7 +1,7 @@
 """Names for what the user does not name: `NameManager`, which counts, and `Prefix`, which also prepends.
 
 Each thread has a current manager, the one of the innermost `with` block; a node of a graph asks it for its name. Gluon's blocks use
-the same mechanism with a manager of their own. Book: chapter 2.
+the same mechanism with a manager of their own. Book: chapter 3.
 """
 
 from __future__ import annotations

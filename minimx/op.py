@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 import numpy as np
 
 from .base import ArgumentError, DTypeError, MXNetError, OutOfMemoryError, ShapeError, shown
-from .fields import initializer, parse_attr, spelt
+from .fields import in_words, initializer, parse_attr, spelt
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -115,6 +115,7 @@ class Kind(enum.Enum):
     REDUCTION = "reduction"
     GEMM = "gemm"  # time is spent in BLAS, which has threads of its own
     OPAQUE = "opaque"
+    PROGRAM = "program"  # many operators as one: it knows its cost, and keeps the promises of an operator's results by itself
 
 
 class Op:
@@ -140,12 +141,16 @@ class Op:
     needs_key: ClassVar[bool] = False
     #: The dataclass has a field `training`, which is set from autograd's mode when the operator is called.
     needs_training: ClassVar[bool] = False
-    #: The kernel may return a view of its first input rather than fresh memory.
+    #: The output is the first input in another shape: the kernel may return a view of it rather than fresh memory.
     aliases: ClassVar[bool] = False
     #: The kernel takes `out`, memory for its only output, although it is not elementwise (elementwise kernels always do).
     takes_out: ClassVar[bool] = False
     #: The output's shape depends on the data (boolean_mask): the front end waits for the inputs and computes at once.
     data_dependent: ClassVar[bool] = False
+    #: It runs graphs: its `run(operands, context)` is called with arrays instead of `kernel` (sym/composite.py).
+    composite: ClassVar[bool] = False
+    #: It does nothing but make new arrays of its inputs: nothing above about changes, keys, modes and waiting holds for it.
+    pure: ClassVar[bool] = False  # `register` sets it
     #: Which values `vjp` looks at beyond their shape and dtype; the others are not kept alive for it.
     #: A tuple of positions can say which.
     saves_inputs: ClassVar[bool | tuple[int, ...]] = True
@@ -195,9 +200,12 @@ class Op:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return False
-        # Types are compared, too: NumPy holds dtype("float64") and None for equal.
+        # Types are compared, too, for NumPy holds dtype("float64") and None for equal; and zeros as they are written: 0.0 == -0.0.
         pairs = zip(self.__dict__.values(), other.__dict__.values())
-        return all(mine is its or (type(mine) is type(its) and mine == its) for mine, its in pairs)
+        return all(
+            mine is its or (type(mine) is type(its) and mine == its and (mine != 0 or repr(mine) == repr(its)))
+            for mine, its in pairs
+        )
 
     def __hash__(self) -> int:
         return hash((type(self), *self.__dict__.values()))
@@ -234,9 +242,11 @@ class Op:
                 field, kind = types[key]
                 values[field] = parse_attr(text, kind)
             except (ValueError, SyntaxError, TypeError, KeyError, OverflowError, MemoryError, RecursionError):
-                raise ArgumentError(f"{cls.name}: argument {key}={text!r} is not a {types[key][1]}") from None
+                raise ArgumentError(f"{cls.name}: argument {key}={shown(text)} is not {in_words(kind)}") from None
         try:
             return cls(**values)
+        except MXNetError:
+            raise
         except TypeError as error:
             raise ArgumentError(f"{cls.name}: {error}") from None
 
@@ -295,6 +305,7 @@ def register(name: str, *aliases: str) -> Callable[[C], C]:
     def enter(cls: C) -> C:
         cls = attributes(cls)
         cls.name = name
+        cls.pure = not (cls.mutates or cls.needs_key or cls.needs_training or cls.data_dependent or cls.composite)
         for each in (name, *aliases):
             if each in REGISTRY:
                 raise MXNetError(f"operator {each} is registered twice")
@@ -302,6 +313,32 @@ def register(name: str, *aliases: str) -> Callable[[C], C]:
         return cls
 
     return enter
+
+
+def share_out(items: list[Any], function: Callable[[list[Any]], None]) -> None:
+    """Call `function` on parts of `items`, at once as far as there are cores, and return when all are done.
+
+    A kernel may use it for work on NumPy arrays. The engine, a layer above, enters its threads here.
+    """
+    if sharing:
+        sharing[0](items, function)
+    else:
+        function(items)
+
+
+sharing: list[Callable[[list[Any], Callable[[list[Any]], None]], None]] = []
+
+
+def beside(xp: Any, array: Array, shape: Shape, dtype: Any) -> Array:
+    """Uninitialised memory for a kernel whose result is not its only large array: from the pool that `array` lies in, if it lies in one.
+
+    Memory that NumPy takes from the system anew costs a fault a page, which can be more than what is computed in it. The storage, a layer
+    above, enters its pools here.
+    """
+    return pooling[0](array, shape, dtype) if pooling and xp is np else xp.empty(shape, dtype)
+
+
+pooling: list[Callable[[Array, Shape, Any], Array]] = []
 
 
 def find(name: str) -> type[Op]:
@@ -328,6 +365,32 @@ class Tensor:
     @classmethod
     def _apply(cls, op: Op, operands: Sequence[Any], how: How) -> Any:
         raise NotImplementedError
+
+
+class Shaped(Tensor):
+    """A tensor that knows its `spec`: an array, or a value of a typed graph."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        spec: Spec
+
+    @property
+    def shape(self) -> Shape:
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The element type, as NumPy's class (`numpy.float32`)."""
+        return self.spec.dtype.type
+
+    @property
+    def size(self) -> int:
+        return self.spec.size
+
+    @property
+    def ndim(self) -> int:
+        return len(self.spec.shape)
 
 
 T = TypeVar("T", bound=Tensor)
@@ -369,7 +432,7 @@ def apply(op: Op, *operands: Any, **how: Any) -> Any:
     An operand is a Tensor, or None where the input is absent. Raises ArgumentError for an unknown keyword or operands that are
     no tensors, and whatever the operator's rule of shapes raises.
     """
-    if how and not how.keys() <= HOW:
+    if how and not HOW.issuperset(how):
         unknown = sorted(key for key in how.keys() - HOW if not is_node_key(key) and key not in op.ignored_attrs())
         if unknown:
             raise ArgumentError(f"{op.name}: unknown argument {', '.join(unknown)}; it takes {signature_of(op)}")
@@ -486,7 +549,7 @@ def require_ndim(op: Op, what: str, spec: Spec, *allowed: int) -> None:
 
 
 __all__ = [
-    "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Spec", "T", "Tensor", "apply", "broadcast_shape", "called",
+    "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Shaped", "Spec", "T", "Tensor", "apply", "beside", "broadcast_shape", "called",
     "filled", "find", "hidden", "input_names", "is_constant", "normalize_axes", "normalize_axis", "parse_attr", "register",
     "require_ndim", "same_dtype", "same_shape", "signature_of", "unified",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ import numpy as np
 from . import device
 from .base import ArgumentError, OutOfMemoryError, env_choice, env_int, shown
 from .device import Context
-from .op import Spec
+from .op import Spec, pooling
 
 SMALL = 1 << 15  # bytes; below, NumPy's own allocator serves
 PAGE = 1 << 12
@@ -203,6 +203,20 @@ def empty(spec: Spec, context: Context) -> Any:
         return np.empty(spec.shape, spec.dtype)
     block = pool(context).take(spec.nbytes)
     return np.asarray(block)[: spec.nbytes].view(spec.dtype).reshape(spec.shape)
+
+
+def beside(array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """An uninitialised array in the pool that has the memory of `array`; NumPy's own memory if none has, or if it is small."""
+    spec = Spec.of(shape, dtype)
+    owner = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    if spec.nbytes < SMALL or not isinstance(owner, Block):
+        return np.empty(spec.shape, spec.dtype)
+    return empty(spec, owner.owner.context)
+
+
+pooling.append(beside)  # for kernels that need more memory than their result's
 
 
 def adopt(array: Any, context: Context) -> Any:

@@ -427,3 +427,32 @@ def test_a_function_that_gives_what_is_no_gradient() -> None:
     with pytest.raises(ArgumentError, match=r"Made: the inputs must be NDArrays, got 2\.0"):
         differentiate(lambda x, factor: x * factor, lambda g: (g, None), 2.0)
     assert not autograd.is_recording()
+
+
+def test_a_layer_makes_no_gradient_that_nobody_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of a network's input would be as much work as any other product of its first layer."""
+    from minimx.nd import entry
+
+    names: list[str] = []
+    submit = entry.submit
+
+    def logged(op: Any, *rest: Any) -> Any:
+        names.append(op.name)
+        return submit(op, *rest)
+
+    monkeypatch.setattr(entry, "submit", logged)
+    monkeypatch.setattr(entry, "computed", lambda *rest: None)
+    x, w, b = nd.ones((4, 3)), nd.ones((2, 3)), nd.ones((2,))
+    for wanted, products in (((w, b), 1), ((x,), 1), ((x, w, b), 2)):
+        for array in (x, w, b):
+            array.node = None
+        for array in wanted:
+            array.attach_grad()
+        with autograd.record():
+            y = nd.FullyConnected(x, w, b, num_hidden=2)
+        names.clear()
+        y.backward()
+        assert names.count("dot") == products
+    assert x.grad.asnumpy().tolist() == [[2] * 3] * 4
+    assert w.grad.asnumpy().tolist() == [[4] * 3] * 2
+    assert b.grad.asnumpy().tolist() == [4, 4]

@@ -139,6 +139,9 @@ def legal() -> dict[str, Call]:
         "nd.to_dlpack_for_read": ((array(2),), {}), "nd.to_dlpack_for_write": ((array(2),), {}), "nd.waitall": ((), {}),
         "nd.random.randn": ((2, 3), {}), "nd.random_exponential": ((1.0, (2,)), {}),
         "nd.contrib.rand_zipfian": ((array(2), 3, 10), {}),
+        "nd.contrib.foreach": ((lambda row, total: (row, total + row), array(2, 3), array(3)), {}),
+        "nd.contrib.while_loop": ((lambda x: x < 4, lambda x: (x, x + 1), array(1)), {"max_iterations": 5}),
+        "nd.contrib.cond": ((array(1), lambda: array(2), lambda: array(3)), {}),
     }  # fmt: skip
     return calls
 

@@ -223,6 +223,7 @@ def test_dumps_and_create_are_inverse():
         init.Normal(0.2),
         init.Xavier("gaussian", "in", 2.34),
         init.LSTMBias(),
+        init.FusedRNN(init.Normal(0.2), 4, 2, "lstm", True),
         init.Constant([1, 2]),
     ):
         again = init.create(initializer.dumps())

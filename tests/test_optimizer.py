@@ -458,3 +458,92 @@ def test_copies_go_without_parameters():
     for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
         assert other.param_dict == {}
         assert other.num_update == 1
+
+
+# ---- many weights at once
+
+
+ONE_OPERATOR = ("sgd", "nag", "signum", "adam", "adamw", "adagrad", "rmsprop", "ftrl", "ftml")
+
+
+def trained(name, size, monkeypatch, dtype="float32", **arguments):
+    """Weights and states after two steps of five weights, of which `size` are updated at once, and the names of what ran."""
+    if size is None:
+        monkeypatch.delenv("MXNET_OPTIMIZER_AGGREGATION_SIZE", raising=False)
+    else:
+        monkeypatch.setenv("MXNET_OPTIMIZER_AGGREGATION_SIZE", str(size))
+    update = optimizer.get_updater(optimizer.create(name, **arguments))
+    shapes = [(2, 3), (1,), (70_000, 2), (600, 1000), (4, 1, 2)]
+    weights = [nd.array(np.linspace(-1, 1, int(np.prod(shape))).reshape(shape), dtype=dtype) for shape in shapes]
+    ran = []
+    with mx.engine.trace() as events:
+        for _ in range(2):
+            update(list(range(5)), [weight * 0.3 + 0.1 for weight in weights], weights)
+        nd.waitall()
+    ran = [event[1] for event in events if event[1].startswith("update")]
+    return [array.asnumpy() for array in [*weights, *(each for i in range(5) for each in flat(update.states[i]))]], ran
+
+
+@pytest.mark.parametrize("name", ONE_OPERATOR)
+@pytest.mark.parametrize(("dtype", "mixed"), [("float32", False), ("float16", False), ("float16", True)])
+@pytest.mark.filterwarnings("ignore:Accumulating with float16")
+def test_weights_updated_together_are_those_updated_alone(name, dtype, mixed, monkeypatch):
+    given = {"wd": 0.01, "rescale_grad": 0.5, "clip_gradient": 0.3, "learning_rate": 0.1, "multi_precision": mixed}
+    together, _ = trained(name, None, monkeypatch, dtype, **given)
+    for size in (1, 2, 4):
+        for one, two in zip(together, trained(name, size, monkeypatch, dtype, **given)[0]):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_all_weights_are_one_operation(monkeypatch):
+    assert len(trained("sgd", None, monkeypatch)[1]) == 2
+    assert len(trained("sgd", 1, monkeypatch)[1]) >= 2
+
+
+def test_an_optimizer_that_overrides_update_gets_weights_one_by_one():
+    class Bounded(optimizer.SGD):
+        def update(self, index, weight, grad, state):
+            super().update(index, weight, grad, state)
+            weight[:] = nd.clip(weight, -0.1, 0.1)
+
+    update = optimizer.get_updater(Bounded(learning_rate=1.0))
+    weights = [nd.ones((2,)), nd.zeros((3,))]
+    update([0, 1], [nd.array([0.5, 0.95]), nd.ones((3,))], weights)
+    np.testing.assert_allclose(np.concatenate([weight.asnumpy() for weight in weights]), [0.1, 0.05, -0.1, -0.1, -0.1], rtol=1e-6)
+
+
+def test_weights_stay_where_they_are():
+    weight = nd.ones((300, 300))
+    weight.wait_to_read()
+    part, memory = weight[1], weight.var.value
+    optimizer.get_updater(optimizer.create("sgd", learning_rate=0.5))(0, nd.ones((300, 300)), weight)
+    assert part.asnumpy().tolist() == [0.5] * 300
+    assert weight.var.value is memory
+
+
+def test_an_update_while_recording_is_refused():
+    weight = nd.ones((2,))
+    weight.attach_grad()
+    with mx.autograd.record(), pytest.raises(mx.MXNetError, match="update would overwrite an array that is in the graph"):
+        optimizer.SGD().update(0, weight, nd.ones((2,)), None)
+
+
+def test_a_gradient_that_failed_spoils_the_weights_it_was_for():
+    good, bad = nd.ones((2,)), nd.ones((2,))
+    optimizer.get_updater(optimizer.SGD())([0, 1], [nd.ones((2,)), nd.Dropout(nd.ones((2,)), p=1, mode="always")], [good, bad])
+    with pytest.raises(mx.MXNetError, match="p=1 drops everything"):
+        bad.asnumpy()
+
+
+def test_shapes_are_checked_before_anything_is_updated():
+    weights = [nd.ones((2,)), nd.ones((3,))]
+    with pytest.raises(mx.MXNetError, match=r"sgd_update: grad has shape \(2,\), weight has \(3,\)"):
+        optimizer.get_updater(optimizer.SGD())([0, 1], [nd.ones((2,)), nd.ones((2,))], weights)
+    assert weights[0].asnumpy().tolist() == [1, 1]
+
+
+def test_a_weight_may_come_twice():
+    weight = nd.ones((1500, 1000))
+    optimizer.get_updater(optimizer.SGD(learning_rate=0.25))([0, 1], [nd.ones((1500, 1000))] * 2, [weight, weight])
+    assert np.unique(weight.asnumpy()).tolist() == [0.5]
+    optimizer.SGD(learning_rate=0.25).update([], [], [], [])

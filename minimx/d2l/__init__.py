@@ -1,7 +1,7 @@
 """`from minimx import d2l`: the helpers of the book's chapters, with the names of *Dive into Deep Learning*.
 
-Instruments (`timing`), data (`datasets`), the loop's pieces (`training`), plots (`plots`), timelines (`figures`), answers to
-exercises (`exercises`) and the notebook itself (`notebook`).
+Instruments (`timing`), data (`datasets`), the loop's pieces (`training`), plots (`plots`), timelines (`figures`), graphs and memory
+(`diagrams`), answers to exercises (`exercises`) and the notebook itself (`notebook`).
 `import minimx` does not import this package, and this package imports matplotlib, tqdm and IPython only when they are used.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import figures
+from . import diagrams, figures
 from .datasets import Batches, get_fashion_mnist_labels, get_text_labels, load_data_fashion_mnist, load_fashion_mnist
 from .exercises import check
 from .notebook import progress, show_source
@@ -36,7 +36,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Accumulator", "Animator", "Batches", "Benchmark", "Timer", "accuracy", "check", "data_iter", "evaluate_accuracy",
+    "Accumulator", "Animator", "Batches", "Benchmark", "Timer", "accuracy", "check", "data_iter", "diagrams", "evaluate_accuracy",
     "figures", "get_fashion_mnist_labels", "get_text_labels", "linreg", "load_data_fashion_mnist", "load_fashion_mnist", "plot", "progress",
     "set_axes", "set_figsize", "sgd", "show_images", "show_source", "squared_loss", "synthetic_data", "try_all_gpus", "try_gpu",
     "use_svg_display",

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base import env_int
+from ..op import sharing
 
 
 def cores() -> int:
@@ -90,6 +91,9 @@ def share_out(items: list[Any], function: Callable[[list[Any]], None]) -> None:
                 error = None  # it holds this frame by its traceback: together they would keep arrays alive
     finally:
         _busy.release()
+
+
+sharing.append(share_out)  # for kernels that split their own work
 
 
 def after_fork() -> None:

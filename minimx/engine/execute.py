@@ -63,6 +63,8 @@ def run_now(op: Op, arrays: list[Any], specs: list[Spec], key: Any, context: dev
 
 def compute(op: Op, xp: Any, arrays: list[Any], specs: list[Spec], key: Any, context: device.Context) -> list[Any]:
     """The outputs of `op`, large ones in memory of the device's pool where the kernel can be told where to write."""
+    if op.kind is Kind.PROGRAM:
+        return list(call_kernel(op, xp, arrays, key))
     if xp is np and specs and specs[0].nbytes >= storage.SMALL:
         if (op.kind is Kind.ELEMENTWISE and len(specs) == 1) or op.takes_out:
             out = storage.empty(specs[0], context)
@@ -293,6 +295,16 @@ class Scratch(threading.local):
 
 
 _scratch = Scratch()
+
+
+def take_tile(dtype: str) -> Any:
+    """A tile of TILE elements with arbitrary values, for the calling thread until it gives it back."""
+    return _scratch.take(np.dtype(dtype), TILE)
+
+
+def give_back_tile(tile: Any) -> None:
+    """See `take_tile`."""
+    _scratch.give_back(tile)
 
 
 def _undone(values: list[Any], made: dict[int, Any]) -> bool:

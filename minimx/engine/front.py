@@ -33,6 +33,7 @@ from .task import OPEN, FunctionTask
 from .var import Failure, Var, View, argument, as_error, window, without_arrays
 
 INLINE = 20_000.0  # ns: below, running costs less than recording and changing threads
+HAND_OVER = 60_000.0  # ns: what it costs to have another thread run one task, and so the same limit for a program, which is one
 HEAVY = 100_000.0  # ns: above, an operation that cannot be fused gets a task of its own
 NS_PER_ELEMENT = {Kind.ELEMENTWISE: 0.5, Kind.REDUCTION: 0.5, Kind.OPAQUE: 4.0}
 NS_PER_PRODUCT = 0.03
@@ -82,7 +83,7 @@ class Shortcuts:
 
 
 shortcuts = Shortcuts()
-_thread = _Thread()
+this_thread = _Thread()
 _count = threading.Lock()
 
 
@@ -113,6 +114,8 @@ def block_shortcuts(change: int) -> None:
 
 def work(op: Op, inputs: Sequence[View | None], out_specs: Sequence[Spec]) -> float:
     """Estimated nanoseconds of an operation."""
+    if op.kind is Kind.PROGRAM:
+        return op.cost  # type: ignore[attr-defined]  # a program knows
     elements = 0
     for spec in out_specs:
         elements += spec.size
@@ -147,11 +150,11 @@ def submit(
     Returns at once, in the asynchronous mode without computing what is worth a task. Raises nothing there: a failure is kept
     for whoever reads the outputs.
     """
-    mode = _thread.mode
+    mode = this_thread.mode
     if mode is NAIVE or not scheduler.threads_work:
         return _run_naively(op, inputs, out_specs, context, targets, key)
     cost = work(op, inputs, out_specs)
-    if mode is ASYNC and cost <= INLINE:
+    if mode is ASYNC and cost <= (HAND_OVER if op.kind is Kind.PROGRAM else INLINE):
         if op.mutates or (targets and targets[0] is not None):
             with scheduler.lock:  # or of two threads that add to an array one could be lost
                 if _free(op, inputs, targets):
@@ -163,7 +166,7 @@ def submit(
     heavy = cost > HEAVY and op.kind is not Kind.ELEMENTWISE and mode is ASYNC
     where = user_location(skip=2)  # this function and `invoke`
     with scheduler.lock:
-        segment = _thread.segments.get(context.lane)
+        segment = this_thread.segments.get(context.lane)
         if heavy and segment is not None and segment.state is OPEN and not segment.lazy:
             scheduler.close(segment)  # a heavy operation comes: what was recorded before it need not wait for more
         if heavy and not op.mutates and all(target is None for target in targets):
@@ -182,15 +185,15 @@ def submit(
 
 def _open_segment(context: Context) -> Segment:
     """The open segment of this thread for `context`, in its mode. The engine's lock is held."""
-    lazy = _thread.mode is LAZY
-    segment = _thread.segments.get(context.lane)
+    lazy = this_thread.mode is LAZY
+    segment = this_thread.segments.get(context.lane)
     if segment is not None and segment.state is OPEN:
         if segment.lazy == lazy:
             return segment
         if not segment.lazy:
             scheduler.close(segment)
-    segment = Segment(context.lane, LAZY_LIMIT if lazy else max(1, _thread.bulk_size), lazy)
-    _thread.segments[context.lane] = segment
+    segment = Segment(context.lane, LAZY_LIMIT if lazy else max(1, this_thread.bulk_size), lazy)
+    this_thread.segments[context.lane] = segment
     scheduler.opened(segment)
     return segment
 
@@ -296,7 +299,7 @@ def push(
     lane = (context or (views[0].context if views else cpu())).lane
     read_vars = dict.fromkeys(entry.var if isinstance(entry, View) else entry for entry in reads)
     written = list(dict.fromkeys(entry.var if isinstance(entry, View) else entry for entry in writes))
-    if _thread.mode is NAIVE or not scheduler.threads_work:
+    if this_thread.mode is NAIVE or not scheduler.threads_work:
         _push_naively(function, views, read_vars, written)
         return
     task = FunctionTask(lane, name or str(getattr(function, "__name__", "function")), function, views, written)
@@ -343,7 +346,7 @@ def set_bulk_size(size: int) -> int:
     if not isinstance(size, (int, np.integer)) or size < 0:
         raise ArgumentError(f"engine.set_bulk_size: a number of operations, 0 or more, is wanted, got {size!r}")
     close_segments()
-    before, _thread.bulk_size = _thread.bulk_size, size
+    before, this_thread.bulk_size = this_thread.bulk_size, size
     return before
 
 
@@ -360,7 +363,7 @@ def bulk(size: int) -> Iterator[None]:
 def close_segments() -> None:
     """Hand what this thread has recorded to its lanes; lazy work stays as it is."""
     with scheduler.lock:
-        for segment in _thread.segments.values():
+        for segment in this_thread.segments.values():
             if segment.state is OPEN and not segment.lazy:
                 scheduler.close(segment)
 
@@ -368,13 +371,13 @@ def close_segments() -> None:
 @contextlib.contextmanager
 def _in_mode(mode: Mode) -> Iterator[None]:
     close_segments()
-    before, _thread.mode = _thread.mode, mode
+    before, this_thread.mode = this_thread.mode, mode
     block_shortcuts(1)
     try:
         yield
     finally:
         block_shortcuts(-1)
-        _thread.mode = before
+        this_thread.mode = before
 
 
 def lazy() -> contextlib.AbstractContextManager[None]:
@@ -420,9 +423,9 @@ def quiet_run() -> Callable[..., Any]:
     """
     if int(np.__version__.split(".")[0]) < 2:
 
-        def run(function: Callable[..., Any], *args: Any) -> Any:
+        def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             with np.errstate(all="ignore"):
-                return function(*args)
+                return function(*args, **kwargs)
 
         return run
     context = contextvars.copy_context()

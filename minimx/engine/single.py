@@ -38,7 +38,7 @@ class OpTask(Task):
 
     @property
     def uses_blas(self) -> bool:
-        return self.op.kind is Kind.GEMM
+        return self.op.kind is Kind.GEMM or self.op.kind is Kind.PROGRAM
 
     def enter(self, inputs: Sequence[View | None], scheduler: Scheduler) -> list[Var]:
         """Become a reader of the inputs and the writer of new Vars, which are returned."""

@@ -56,7 +56,7 @@ class Var:
     `ready` is true if the Var holds a value that no queued task will change: exactly then may a thread read `value` without the lock.
     """
 
-    __slots__ = ("value", "ready", "failure", "writer", "readers", "slot", "shared", "__weakref__")
+    __slots__ = ("value", "ready", "failure", "writer", "readers", "slot", "shared", "viewed", "unclaimed", "__weakref__")
 
     def __init__(self, value: Any = None) -> None:
         self.value: Any = value  # a C-contiguous array, or None: not computed yet, or a Var without memory
@@ -66,6 +66,8 @@ class Var:
         self.readers: dict[Task, None] | None = None  # unfinished tasks that read it since that write
         self.slot = -1  # its number in `writer`, while that is an open segment
         self.shared = False  # somebody outside sees this memory: writes must go into it, never replace it
+        self.viewed = False  # several arrays see it, or did
+        self.unclaimed = False  # a gradient that was made for whoever takes it: see `Array.take_over`
 
     def __repr__(self) -> str:
         state = "failed" if self.failure else "ready" if self.ready else "pending"

@@ -1,15 +1,16 @@
 """`mx.gluon`: networks made of blocks, written as Python code and run as graphs.
 
-A block is a layer or a network of layers (plain_block.py, hybrid_block.py), with names (scope.py) and parameters (weight.py,
-parameter.py). Layers are in `nn`, losses in `loss`; a Trainer (trainer.py) makes the steps of an optimizer. Book: chapter 3.
+A block is a layer or a network of layers (plain_block.py, hybrid_block.py), or is made from a graph (symbol_block.py), with names
+(scope.py) and parameters (weight.py, parameter.py). Layers are in `nn` and `rnn`, losses in `loss`, well-known networks in
+`model_zoo`; a Trainer (trainer.py) makes the steps of an optimizer. Book: chapter 4.
 """
 
-from . import block, contrib, loss, nn, parameter, trainer, utils
-from .block import Block, HybridBlock
+from . import block, contrib, loss, model_zoo, nn, parameter, rnn, trainer, utils
+from .block import Block, HybridBlock, SymbolBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict, tensor_types
 from .trainer import Trainer
 
 __all__ = [
-    "Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "Trainer", "block", "contrib",
-    "loss", "nn", "parameter", "tensor_types", "trainer", "utils",
+    "Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "SymbolBlock", "Trainer", "block",
+    "contrib", "loss", "model_zoo", "nn", "parameter", "rnn", "tensor_types", "trainer", "utils",
 ]  # fmt: skip

@@ -3,5 +3,6 @@
 from .hybrid_block import HybridBlock
 from .plain_block import Block
 from .scope import _BlockScope
+from .symbol_block import SymbolBlock
 
-__all__ = ["Block", "HybridBlock", "_BlockScope"]
+__all__ = ["Block", "HybridBlock", "SymbolBlock", "_BlockScope"]

@@ -3,52 +3,47 @@
 Its `hybrid_forward(F, x, ...)` is written once for arrays, where F is `mx.nd`, and for Symbols, where F is `mx.sym`. As long as it is not
 hybridized it runs like any Python code. After `hybridize()` the first call *traces* it: it is run once with variables in the places of
 the inputs, which gives a graph of the whole network below. Later calls run that graph, whatever their shapes, and the Python code is not
-entered again. The graph is dropped when something below changes: children, dtypes, or `hybridize()` is called again. Book: chapter 3.
+entered again. The graph is dropped when something below changes: children, dtypes, or `hybridize()` is called again. What a graph was
+made for is in tracing.py. `export()` writes it to files, which a SymbolBlock reads. Book: chapter 4.
 """
 
 from __future__ import annotations
 
-import itertools
-import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from .. import nd, sym
-from ..base import ArgumentError, DeviceError, ShapeError
-from ..device import Context
+from .. import autograd, nd, sym
+from ..base import ArgumentError, MXNetError, ShapeError
+from ..device import Context, current_context
+from ..fields import converted
+from ..files import PathLike, as_path
 from ..nd import NDArray
 from ..sym import Symbol
 from ..sym.cached_op import CachedOp
-from .parameter import Parameter, ParameterDict, ParameterError
+from ..sym.direct import DirectCall
+from ..sym.program import Program
+from . import tracing
+from .editions import editions
+from .parameter import Parameter, ParameterDict
 from .plain_block import Block
-from .structure import Format, fits, flatten, regroup, survey
+from .structure import Format, flatten, survey
+from .tracing import Trace
+from .utils import HookHandle
 from .weight import is_known
 
 __all__ = ["HybridBlock"]
 
-#: Held while a block is traced or its parameters are completed: several threads may make their first call at once.
-_tracing = threading.RLock()
-
-
-class _Editions:
-    """Numbers the changes of all blocks, so that a network sees with one comparison that nothing at all has changed."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.latest = 0
-
-    def next(self) -> int:
-        with self._lock:  # the numbers must not go back, whatever threads do
-            self.latest += 1
-            return self.latest
-
-
-_editions = _Editions()
+#: What may compute a graph beside this package: names for `hybridize(backend=...)`.
+BACKENDS: tuple[str, ...] = ()
+MOST_DIRECT = 64  # shapes of arguments for which a block remembers a small program
 
 
 class HybridBlock(Block):
     """The base of all layers and networks that can be hybridized. A subclass overrides `hybrid_forward`.
+
+    It may override `forward(self, x, ...)` instead, with functions and methods that arrays and Symbols have, and without parameters of its
+    own: that becomes a graph, too. If it needs a value or a shape, a warning says so, and it stays Python code.
 
     **Args** as Block. **Source** MXNet `gluon.HybridBlock`.
 
@@ -65,25 +60,21 @@ class HybridBlock(Block):
     [2.0, 2.0, 2.0]
     """
 
-    #: What must be made anew in a copy (deepcopy, pickle), with the value it begins with.
-    _CACHE: ClassVar[dict[str, Any]] = {"_cached_graph": (), "_cached_op": None, "_cached_op_args": ()}
-
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix, params)
-        self._cached_graph: tuple[Any, ...] = ()  # the variables of the inputs, and the graph
-        self._cached_op: CachedOp | None = None
-        self._cached_op_args: Sequence[tuple[bool, Any]] = ()  # for each input of the graph: (True, number) or (False, parameter)
-        self._in_format: Format = None
-        self._out_format: Format = None
+        self._traces: tuple[Trace, ...] = ()  # several if the code asks autograd's flags; the tuple is replaced, not changed
         self._active = False
+        self._runs_graph = False  # whether `forward` runs a graph
         self._flags: list[tuple[str, Any]] = []
         self._callback: Callable[[str, str, Any], Any] | None = None
         self._monitor_all = False
-        self._edition = _editions.next()  # when this block was changed last
+        self._direct: dict[int, DirectCall] = {}  # by the identity of the argument's spec
+        self._direct_at = -1  # the edition that they are good for
+        self._edition = editions.next()  # when this block was changed last
         self._traced_at = self._checked_at = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, **self._CACHE}
+        return {**self.__dict__, "_traces": (), "_direct": {}}
 
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Make `block` a child. **Raises** ValueError if it is no HybridBlock."""
@@ -96,17 +87,31 @@ class HybridBlock(Block):
         self._clear_cached_op()
 
     def hybridize(  # type: ignore[override]  # Block hands the keywords on, here they have names
-        self, active: bool = True, *, clear: bool = True, static_alloc: bool = False, static_shape: bool = False, inline_limit: int = 2,
-        forward_bulk_size: int | None = None, backward_bulk_size: int | None = None,
+        self, active: bool = True, backend: str | None = None, clear: bool = True, static_alloc: bool = False,
+        static_shape: bool = False, inline_limit: int = 2, forward_bulk_size: int | None = None,
+        backward_bulk_size: int | None = None, backend_opts: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         """Run this block and all below it as graphs (`active=True`), or as Python code again.
 
-        **Args** `clear`: forget graphs that were traced before. `static_alloc`, `static_shape`: plan memory for the shapes in use.
-        `inline_limit`: a graph of at most so many operators is recorded operator by operator. `forward_bulk_size`,
-        `backward_bulk_size`: how many operators go to the engine at once. None of them changes a result. **Source** MXNet
+        **Args** `backend`: what computes the graph, for this block alone; None: this package. `backend_opts`: its options. `clear`: forget
+        graphs that were traced before. `static_alloc`, `static_shape`: plan memory for the shapes in use. `inline_limit`: a graph of at
+        most so many operators is recorded operator by operator. `forward_bulk_size`, `backward_bulk_size`: how many operators go to the
+        engine at once. None of them changes a result. **Raises** ValueError for an unknown backend. **Source** MXNet
         `HybridBlock.hybridize`.
         """
-        self._active = active
+        if backend is not None and backend not in BACKENDS:
+            known = ", ".join(map(repr, BACKENDS)) or "None alone, which is this package's own"
+            raise ArgumentError(f"{self.name}: there is no backend {backend!r}; known is {known}")
+        if backend_opts and backend is None:
+            raise ArgumentError(f"{self.name}: backend_opts={dict(backend_opts)} are given without a backend")
+        active, clear, static_alloc, static_shape = (
+            converted(f"{self.name}.hybridize", name, "bool", value)
+            for name, value in (
+                ("active", active), ("clear", clear), ("static_alloc", static_alloc), ("static_shape", static_shape)
+            )
+        )  # fmt: skip
+        inline_limit = converted(f"{self.name}.hybridize", "inline_limit", "int", inline_limit)
+        self._set_active(active)
         options = {
             "static_alloc": static_alloc, "static_shape": static_shape, "inline_limit": inline_limit,
             "forward_bulk_size": forward_bulk_size, "backward_bulk_size": backward_bulk_size,
@@ -122,6 +127,12 @@ class HybridBlock(Block):
             )
         super().hybridize(active, **options, **({} if clear else {"clear": False}))
 
+    def _set_active(self, active: bool) -> None:
+        """Choose who runs the graph: `forward` itself, or, where a subclass has another one, whoever would call it."""
+        own = type(self).forward is not HybridBlock.forward
+        self._active = active
+        self._runs_graph, self._forward_is_traced = active and not own, active and own
+
     def cast(self, dtype: Any) -> None:
         """Convert all parameters to `dtype`; graphs are dropped."""
         self._clear_cached_op()
@@ -133,36 +144,73 @@ class HybridBlock(Block):
         **Args** `monitor_all`: for the inputs, too. Names are `<node>_output`, `<node>_data`, `<node>_weight`, ...
         """
         self._callback, self._monitor_all = callback, monitor_all
+        self._direct_at = -1
         super().register_op_hook(callback, monitor_all)
 
     # ---- calling
 
+    def __call__(self, *args: Any) -> Any:
+        if self._direct_at == editions.latest and len(args) == 1 and isinstance(args[0], NDArray):
+            found = self._direct.get(id(args[0].spec))
+            if found is not None:
+                output = found(args[0])
+                if output is not None:
+                    return output
+        if self._forward_hooks or self._forward_pre_hooks or self._forward_is_traced:
+            return super().__call__(*args)
+        return self.forward(*args)
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        self._direct_at = -1
+        return super().register_forward_hook(hook)
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        self._direct_at = -1
+        return super().register_forward_pre_hook(hook)
+
     def forward(self, x: Any, *args: Any) -> Any:
-        """Compute with arrays, or make a graph of Symbols; not to be overridden, `hybrid_forward` is.
+        """Compute with arrays, or make a graph of Symbols, by `hybrid_forward`.
 
         **Raises** ValueError for arrays beside Symbols, no tensor at all, and, when hybridized, arrays on several devices, or
         arguments built in another way than at the first call.
         """
+        if not self._runs_graph and not args and isinstance(x, NDArray) and x.context is current_context():  # most eager calls
+            return self.hybrid_forward(nd, x, **(self._values(x.context, (x,)) if self._reg_params else {}))
         found = survey((x, *args))
         if found.symbols and found.contexts:
             raise ArgumentError(f"{self.name}: NDArrays and Symbols cannot be mixed in the arguments of a block")
         if found.symbols:
-            params = {name: param.var() for name, param in self._reg_params.items()}
             with self.name_scope():
-                return self.hybrid_forward(sym, x, *args, **params)
+                return self._symbolic(x, *args)
         if not found.contexts:
             raise ArgumentError(f"{self.name}: there must be one NDArray or one Symbol in the arguments of a block")
-        context = found.contexts[0]
-        if not self._active:
-            with context:
-                return self.hybrid_forward(nd, x, *args, **self._values(context, (x, *args)))
-        if len({each.lane for each in found.contexts}) > 1:
-            raise DeviceError(
-                f"{self.name}: the arguments are on several contexts, {found.contexts}; a hybridized block computes on one. "
-                "Copy them with as_in_context()."
-            )
-        with context:
-            return self._call_cached_op((x, *args), context)
+        if self._runs_graph:
+            with found.only_context(self.name) as context:
+                return self._call_cached_op((x, *args), context)
+        with found.contexts[0] as context:
+            return self.hybrid_forward(nd, x, *args, **self._values(context, (x, *args)))
+
+    def _symbolic(self, *args: Any) -> Any:
+        """The graph of `hybrid_forward` for Symbols."""
+        return self.hybrid_forward(sym, *args, **{name: param.var() for name, param in self._reg_params.items()})
+
+    def _call_traced_forward(self, *args: Any) -> Any:
+        """What `__call__` does where a subclass that is hybridized overrides `forward`: run that as a graph, if it can become one."""
+        found = survey(args)
+        if found.symbols or not found.contexts:
+            return self.forward(*args)
+        with found.only_context(self.name) as context:
+            try:
+                self._trace_for(*flatten(args, "input"))
+            except Exception as error:  # whatever the user's code raised; if the fault is there without a trace, it shows again
+                self._forward_is_traced = False
+                warnings.warn(
+                    f"{self.name}: forward() of {type(self).__name__} cannot become a graph ({error}). It runs as Python code, and the "
+                    "blocks in it as graphs. Let it work on Symbols, too, or write hybrid_forward(self, F, x).",
+                    stacklevel=3,
+                )
+                return self.forward(*args)
+            return self._call_cached_op(args, context)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         """What the block computes with the functions of `F`: `mx.nd` for arrays, `mx.sym` for Symbols. Parameters come by their names."""
@@ -170,6 +218,14 @@ class HybridBlock(Block):
 
     def _values(self, context: Context, args: Sequence[Any]) -> dict[str, NDArray]:
         """The own parameters' values on `context`; those that wait for their shapes are completed."""
+        values = {}
+        for name, param in self._reg_params.items():
+            arrays = param._data
+            if arrays is None or len(arrays) > 1 or type(param) is not Parameter or arrays[0].context is not context:
+                break
+            values[name] = arrays[0]
+        else:
+            return values  # the common case: each is there, on this device only
         waiting = [param for param in self._reg_params.values() if param._deferred_init]
         if waiting:
             self._finish_deferred(args, waiting)
@@ -179,7 +235,7 @@ class HybridBlock(Block):
 
     def _finish_deferred(self, args: Sequence[Any], params: Sequence[Parameter]) -> None:
         """Infer shapes from the arguments, and initialize those of `params` that waited for them."""
-        with _tracing:
+        with tracing.lock:
             waiting = [param for param in params if param._deferred_init]  # another thread may have been faster
             if waiting:
                 self._deferred_infer_shape(*args)
@@ -216,21 +272,47 @@ class HybridBlock(Block):
 
     def _inferred(self, question: str, attribute: str, args: Sequence[Any]) -> dict[Parameter, Any]:
         """What a Symbol's method `question` answers about parameters, given an attribute of the arguments."""
-        inputs, graph = self._get_graph(*args)
-        arrays = [each for each in flatten(args, "input")[0] if each is not None]
-        known = {variable.name: getattr(array, attribute) for variable, array in zip(inputs, arrays)}
-        of_arguments, _, of_states = getattr(graph, question)(
-            **{name: known[name] for name in graph.list_inputs() if name in known}
-        )
-        answers = dict(zip([*graph.list_arguments(), *graph.list_auxiliary_states()], [*of_arguments, *of_states]))
-        return {param: answers[name] for name, param in self.collect_params().items() if name in answers}
+        flat, form = flatten(args, "input")
+        params = self.collect_params()
+        with tracing.lock:
+            trace = self._graph_for(flat, form)
+        arrays = [each for each in flat if each is not None]
+        known = {variable.name: getattr(array, attribute) for variable, array in zip(trace.inputs, arrays)}
+
+        def ask(graph: Symbol) -> dict[Parameter, Any]:
+            given = {name: known[name] for name in graph.list_inputs() if name in known}
+            of_arguments, _, of_states = getattr(graph, question)(**given)
+            answers = dict(zip([*graph.list_arguments(), *graph.list_auxiliary_states()], [*of_arguments, *of_states]))
+            return {param: answers[name] for name, param in params.items() if name in answers}
+
+        try:
+            return ask(trace.graph)
+        except ShapeError:
+            fitted = trace.fitted(params)  # perhaps shapes differ that broadcast
+            if fitted is trace.graph:
+                raise
+            return ask(fitted)
 
     # ---- the graph
 
+    @property
+    def _cached_graph(self) -> tuple[Any, ...]:
+        """The variables of the inputs, and the graph that was traced last; () if there is none. (MXNet's tools read it.)"""
+        return (self._traces[-1].inputs, self._traces[-1].graph) if self._traces else ()
+
+    @property
+    def _cached_op(self) -> CachedOp | None:
+        """What runs the graph that was traced last."""
+        return self._traces[-1].op if self._traces else None
+
     def _clear_cached_op(self) -> None:
-        """Forget the graph, as those must that contain this block."""
-        self.__dict__.update(self._CACHE)
-        self._edition = _editions.next()
+        """Forget the graphs, as those must that contain this block."""
+        self._drop_traces()
+        self._edition = editions.next()
+
+    def _drop_traces(self) -> None:
+        self._traces = ()
+        self._direct_at = -1
 
     def _newest_edition(self) -> int:
         """When this block or one below it was changed last."""
@@ -238,118 +320,156 @@ class HybridBlock(Block):
         return max(self._edition, max(below, default=0))
 
     def _forget_if_stale(self) -> None:
-        """Drop the graph if a block below was changed after it was traced."""
-        self._checked_at = _editions.latest
-        if self._cached_graph and self._newest_edition() > self._traced_at:
-            self.__dict__.update(self._CACHE)
+        """Drop the graphs if a block below was changed after they were traced."""
+        self._checked_at = editions.latest
+        if self._traces and self._newest_edition() > self._traced_at:
+            self._drop_traces()
 
-    def _get_graph(self, *args: Any) -> tuple[Any, ...]:
-        """The variables of the inputs, called `data`, or `data0`, `data1`, ...; and the graph, traced if there is none."""
-        self._forget_if_stale()
-        if not self._cached_graph:
-            flat, in_format = flatten(args, "input")
-            count = sum(each is not None for each in flat)
-            numbers = itertools.count()
-            inputs = [None if each is None else sym.var(f"data{next(numbers)}" if count > 1 else "data") for each in flat]
-            params = {name: param.var() for name, param in self._reg_params.items()}
-            with self.name_scope():
-                result = self.hybrid_forward(sym, *regroup(inputs, in_format), **params)
-            outputs, self._out_format = flatten(result, "output")
-            present = [each for each in outputs if each is not None]
-            if not all(isinstance(each, Symbol) for each in present) or not present:
-                raise ArgumentError(f"{self.name}: hybrid_forward must return a Symbol, or a (nested) list of them, for a Symbol")
-            self._in_format = in_format
-            self._traced_at = self._newest_edition()
-            self._cached_graph = [each for each in inputs if each is not None], sym.Group(present)
-        return self._cached_graph
-
-    def _build_cache(self, *args: Any) -> None:
-        """Trace the block for `args` if need be, and make the graph callable."""
-        data, graph = self._get_graph(*args)
-        numbers = {variable.name: number for number, variable in enumerate(data)}
-        params = self.collect_params()
-        names = graph.list_inputs()
-        for name in names:
-            if name not in numbers and name not in params:
-                raise ParameterError(f"Unknown input to HybridBlock: {name}; values come from the arguments or from parameters")
-        unused = [f"{number}-th" for name, number in numbers.items() if name not in names]
-        if unused:
-            warnings.warn(
-                f"The {', '.join(unused)} input to HybridBlock {self.name} is not used by any computation. Is this intended?",
-                stacklevel=5,
-            )
-        idle = [name for name in params if name not in names]
-        if idle:
-            warnings.warn(f"Parameter {', '.join(idle)} is not used by any computation. Is this intended?", stacklevel=5)
-        self._cached_op_args = [(True, numbers[name]) if name in numbers else (False, params[name]) for name in names]
-        positions = {
-            kind: [i for i, (is_data, _) in enumerate(self._cached_op_args) if is_data == (kind == "data_indices")]
-            for kind in ("data_indices", "param_indices")
-        }
-        self._cached_op = CachedOp(graph, [*positions.items(), *self._flags])
-
-    def _call_cached_op(self, args: tuple[Any, ...], context: Context) -> Any:
-        """Run the graph on `args`."""
-        if self._checked_at != _editions.latest:
+    def _found(self, form: Format) -> Trace | None:
+        """The trace for arguments of the format `form`, and for what autograd's flags are now. Raises ArgumentError for another format."""
+        if self._checked_at != editions.latest:
             self._forget_if_stale()
-        cached = self._cached_op
-        if cached is None:
-            with _tracing:
-                if self._cached_op is None:
-                    self._build_cache(*args)
-                cached = self._cached_op
-                assert cached is not None
-        if self._callback is not None or cached._hook is not None:
-            cached._register_op_hook(self._callback, self._monitor_all)
-        flat, form = flatten(args, "input")
-        if form != self._in_format and not fits(form, self._in_format):
+        misfit = None
+        for trace in self._traces:
+            if trace.holds():
+                if trace.takes(form):
+                    return trace
+                misfit = trace
+        if misfit is not None and self._runs_graph:
             raise ArgumentError(
-                f"The argument structure of HybridBlock {self.name} does not match the cached version. Stored format = {self._in_format}, "
+                f"The argument structure of HybridBlock {self.name} does not match the cached version. Stored format = {misfit.in_format}, "
                 f"input format = {form} (0 stands for an array, -1 for None). Call hybridize() again to trace it anew."
             )
+        return None
+
+    def _traced(self, form: Format) -> Trace:
+        """A new trace for arguments of the format `form`. The caller holds `tracing.lock`."""
+        code = self.forward if self._forward_is_traced else self._symbolic
+        with self.name_scope():
+            trace = tracing.trace(self.name, code, form, self.collect_params().keys())
+        self._traced_at = self._newest_edition()
+        self._traces = (*self._traces, trace)
+        return trace
+
+    def _graph_for(self, flat: Sequence[Any], form: Format) -> Trace:
+        """The trace for these arguments, made if there is none. The caller holds `tracing.lock`."""
+        trace = self._found(form) or self._traced(form)
+        if not trace.shapes:
+            arrays = [each for each in flat if each is not None]
+            trace.shapes = {variable.name: each.shape for variable, each in zip(trace.inputs, arrays)}
+        return trace
+
+    def _trace_for(self, flat: Sequence[Any], form: Format) -> Trace:
+        """The trace for these arguments, ready to be called."""
+        trace = self._found(form)
+        if trace is None or trace.op is None:
+            with tracing.lock:
+                trace = self._graph_for(flat, form)  # another thread may have been faster
+                if trace.op is None:
+                    trace.prepare(self.name, self.collect_params(), self._flags)
+        return trace
+
+    def _call_cached_op(self, args: tuple[Any, ...], context: Context) -> Any:
+        """Run the graph for `args` on them."""
+        flat, form = flatten(args, "input")
+        trace = self._trace_for(flat, form)
+        op = trace.op
+        assert op is not None
+        if self._callback is not None or op._hook is not None:
+            op._register_op_hook(self._callback, self._monitor_all)
+        inputs = self._inputs_of(trace, args, flat, context)
+        outputs = op(*inputs, default_ctx=context)
+        if not isinstance(outputs, NDArray):
+            return trace.grouped(outputs)
+        if len(args) == 1 and flat[0] is args[0]:
+            self._note_direct(trace, op, inputs, context)
+        return trace.grouped([outputs])
+
+    def _note_direct(self, trace: Trace, op: CachedOp, inputs: list[NDArray], context: Context) -> None:
+        """Remember a small program, of one argument and one output, for the next call like this one."""
+        if trace.out_format != 0 or op._hook is not None or self._forward_hooks or self._forward_pre_hooks:
+            return
+        if not DirectCall.serves(op.graph, inputs, context):
+            return
+        if self._direct_at != editions.latest:
+            self._direct, self._direct_at = {}, editions.latest
+        position = next((number for number, (is_data, _) in enumerate(trace.sources) if is_data), None)
+        if position is not None and len(self._direct) < MOST_DIRECT:
+            self._direct[id(inputs[position].spec)] = DirectCall(op.graph, inputs, position, context)
+
+    def _inputs_of(self, trace: Trace, args: Sequence[Any], flat: Sequence[Any], context: Context) -> list[NDArray]:
+        """The values of a trace's variables on `context`; parameters that wait for their shapes are completed."""
         arrays = [each for each in flat if each is not None]
-        waiting = [each for is_data, each in self._cached_op_args if not is_data and each._deferred_init]
+        waiting = [each for is_data, each in trace.sources if not is_data and each._deferred_init]
         if waiting:
             self._finish_deferred(args, waiting)
-        values = [arrays[each] if is_data else each.data(context) for is_data, each in self._cached_op_args]
-        outputs = cached(*values, default_ctx=context)
-        listed = [outputs] if isinstance(outputs, NDArray) else outputs
-        return regroup(self._with_none(listed), self._out_format)
+        return [arrays[each] if is_data else each.data(context) for is_data, each in trace.sources]
 
-    def _with_none(self, outputs: list[NDArray]) -> list[NDArray | None]:
-        """The outputs with None where the trace returned None, which is no output of the graph."""
-        return list(outputs) if self._out_format == 0 else _insert_none(outputs, self._out_format)
+    def program(self, *args: Any) -> Program:
+        """The program that a call with these arguments runs as a graph: `source`, `report()`; inside `autograd.record()` with gradients.
+
+        **Raises** MXNetError if the graph has none, since what it does depends on values. **Book** chapter 5.
+        """
+        found = survey(args)
+        if not found.contexts:
+            raise ArgumentError(f"{self.name}.program: there must be one NDArray in the arguments")
+        context = found.contexts[0]
+        flat, form = flatten(args, "input")
+        with context:
+            trace = self._trace_for(flat, form)
+            assert trace.op is not None
+            return trace.op.graph.program_of(self._inputs_of(trace, args, flat, context), context)
 
     # ---- files
 
+    def export(self, path: PathLike, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
+        """Write the graph to `path-symbol.json` and its parameters to `path-0000.params` (the number is `epoch`), for SymbolBlock.imports.
+
+        Other programs that read MXNet's files take them, too. Inputs are called `data`, or `data0`, `data1`, ... if there are several
+        (with an underscore more where a parameter has that name).
+        Where the code asked `autograd.is_training()`, the graph of inference is written. **Args** `remove_amp_cast`: without the casts of
+        automatic mixed precision. **Returns** the names of both files. **Raises** RuntimeError before `hybridize()` and a first call.
+        **Source** MXNet `HybridBlock.export`.
+        """
+        if not any(trace.op is not None for trace in self._traces):
+            raise MXNetError(
+                f"{self.name}: there is no graph to export. Please first call block.hybridize() and then run forward with this block at "
+                "least once before calling export."
+            )
+        number = converted(f"{self.name}.export", "epoch", "int", epoch)
+        if number < 0:
+            raise ArgumentError(f"{self.name}.export: epoch is {number}, wants 0 or more")
+        start = as_path(path)
+        files = f"{start}-symbol.json", f"{start}-{number:04d}.params"
+        self._for_inference().write(self.collect_params(), *files, remove_amp_cast)
+        return files
+
+    def _for_inference(self) -> Trace:
+        """The trace for neither training nor recording; made from the last one if that was told otherwise."""
+        last = self._traces[-1]
+        with tracing.lock, autograd.pause():
+            found = next((trace for trace in self._traces if trace.holds() and trace.takes(last.in_format)), None)
+            if found is None:
+                found = self._traced(last.in_format)
+                found.shapes = last.shapes
+            return found
+
     def _save_graph(self) -> dict[str, Any]:
         """The graph, in the form of MXNet's file."""
-        if not (self._active and self._cached_graph):
+        if not (self._active and self._traces):
             return {"hybridized": False}
-        inputs, graph = self._cached_graph
-        return {
-            "in_format": self._in_format, "out_format": self._out_format, "inputs": [variable.tojson() for variable in inputs],
-            "symbol": graph.tojson(), "hybridized": True,
-        }  # fmt: skip
+        return self._for_inference().described(self.collect_params())
+
+    def _graph_in(self, saved: Mapping[str, Any]) -> Trace | None:
+        """The graph in a file, if there is one. Raises FileFormatError for what is none."""
+        return Trace.from_description(saved) if saved["hybridized"] else None
 
     def _load_graph(self, saved: Mapping[str, Any]) -> None:
         """Take over the graph of a file."""
-        if not saved["hybridized"]:
+        trace = self._graph_in(saved)
+        if trace is None:
             return
         self._clear_cached_op()
-        self._in_format, self._out_format = saved["in_format"], saved["out_format"]
-        self._cached_graph = [sym.load_json(text) for text in saved["inputs"]], sym.load_json(saved["symbol"])
-        self._active = True
-        self._traced_at = _editions.latest
-
-
-def _insert_none(outputs: Sequence[NDArray], form: Format) -> list[NDArray | None]:
-    """Flat outputs with None at the places that the format says."""
-    rest = iter(outputs)
-
-    def expand(each: Format) -> list[NDArray | None]:
-        if isinstance(each, int):
-            return [None] if each == -1 else list(itertools.islice(rest, max(each, 1)))
-        return [value for part in each for value in expand(part)]
-
-    return expand(form)
+        self._traces = (trace,)
+        self._set_active(True)
+        self._traced_at = editions.latest

@@ -3,7 +3,7 @@
 Each is called with predictions and labels, and most with `sample_weight`, factors that must broadcast to the predictions. A label may
 have another shape than its prediction if it has as many elements. The result has shape (batch,): all axes but `batch_axis` are averaged
 (or summed, where the formula says so), and `weight` is a factor for all. Trainer's `step(batch_size)` divides by the size of the batch,
-so nothing is averaged over samples here. Book: chapter 3.
+so nothing is averaged over samples here. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..base import ArgumentError, ShapeError
 from .block import HybridBlock
 
 __all__ = [
-    "CosineEmbeddingLoss", "HingeLoss", "HuberLoss", "KLDivLoss", "L1Loss", "L2Loss", "LogisticLoss", "Loss", "PoissonNLLLoss",
+    "CTCLoss", "CosineEmbeddingLoss", "HingeLoss", "HuberLoss", "KLDivLoss", "L1Loss", "L2Loss", "LogisticLoss", "Loss", "PoissonNLLLoss",
     "SDMLLoss", "SigmoidBCELoss", "SigmoidBinaryCrossEntropyLoss", "SoftmaxCELoss", "SoftmaxCrossEntropyLoss", "SquaredHingeLoss",
     "TripletLoss",
 ]  # fmt: skip
@@ -42,6 +42,10 @@ def _reshape_like(F: Any, x: Any, y: Any) -> Any:
 
 class LossWeightError(ArgumentError, AssertionError):
     """A factor of a loss that is no number. (MXNet asserts: hence the second base.)"""
+
+
+class LossLayoutError(ArgumentError, AssertionError):
+    """An order of axes that a loss does not know. (MXNet asserts.)"""
 
 
 class Loss(HybridBlock):
@@ -291,6 +295,40 @@ class LogisticLoss(Loss):
         if self._label_format == "signed":
             label = (label + 1.0) / 2.0
         return self._averaged(F, _log_odds_loss(F, pred, label), sample_weight, self._weight)
+
+
+# ---- sequences
+
+
+class CTCLoss(Loss):
+    """For classes that come in the order of the steps, but without their times: minus the logarithm of the probability of all ways in which
+    the steps can spell the label (`nd.CTCLoss`). The last class is the blank; -1 fills up labels that are shorter.
+
+    **Shapes** pred (N, T, C), label (N, L), result (N,); pred_lengths and label_lengths, if not all steps or classes count, (N,). **Args**
+    `layout`: of pred, "NTC" or "TNC"; `label_layout`: "NT" or "TN". **Raises** ValueError for other layouts. **Source** MXNet
+    `gluon.loss.CTCLoss`.
+    """
+
+    def __init__(self, layout: str = "NTC", label_layout: str = "NT", weight: float | None = None, **kwargs: Any) -> None:
+        for what, value, known in (("layout", layout, ("NTC", "TNC")), ("label_layout", label_layout, ("NT", "TN"))):
+            if value not in known:
+                raise LossLayoutError(f"CTCLoss: {what}={value!r}; choose {known[0]!r} or {known[1]!r}")
+        super().__init__(weight, label_layout.find("N"), **kwargs)
+        self._layout = layout
+        self._label_layout = label_layout
+
+    def hybrid_forward(
+        self, F: Any, pred: Any, label: Any, pred_lengths: Any = None, label_lengths: Any = None, sample_weight: Any = None
+    ) -> Any:
+        if self._layout == "NTC":
+            pred = F.swapaxes(pred, 0, 1)
+        if self._label_layout == "TN":
+            label = F.swapaxes(label, 0, 1)
+        loss = F.CTCLoss(
+            pred, label, pred_lengths, label_lengths, use_data_lengths=pred_lengths is not None,
+            use_label_lengths=label_lengths is not None, blank_label="last",
+        )  # fmt: skip
+        return _apply_weighting(F, loss, self._weight, sample_weight)
 
 
 # ---- samples compared with each other

@@ -1,7 +1,7 @@
 """The parameters of a block, or of a whole network, by their full names.
 
 A ParameterDict makes parameters, finds those that another one shares with it, and initializes, saves and loads all at once. What a
-single parameter is stands in weight.py. Book: chapter 3.
+single parameter is stands in weight.py. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from .. import initializer, nd
 from ..base import ArgumentError, as_dtype
 from ..device import Context
+from ..files import PathLike, as_path
 from ..nd import NDArray
 from ..sym import Symbol
 from .utils import brief_list, indented
@@ -176,7 +177,7 @@ class ParameterDict:
 
     # ---- files
 
-    def save(self, filename: str, strip_prefix: str = "") -> None:
+    def save(self, filename: PathLike, strip_prefix: str = "") -> None:
         """Write all parameters to a file, by their names without `strip_prefix`. **Raises** ValueError for a name that lacks it."""
         for param in self.values():
             if not param.name.startswith(strip_prefix):
@@ -188,7 +189,7 @@ class ParameterDict:
         nd.save(filename, {param.name[len(strip_prefix) :]: param._reduce() for param in self.values()})
 
     def load(
-        self, filename: str, ctx: Devices = None, allow_missing: bool = False, ignore_extra: bool = False,
+        self, filename: PathLike, ctx: Devices = None, allow_missing: bool = False, ignore_extra: bool = False,
         restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current",
     ) -> None:  # fmt: skip
         """Read parameters from a file, by their names with `restore_prefix` before them.
@@ -200,8 +201,9 @@ class ParameterDict:
         for name in self.keys():
             if not name.startswith(restore_prefix):
                 raise ParameterError(f"restore_prefix is '{restore_prefix}' but Parameter name '{name}' does not start with it")
-        loaded = named_arrays(nd.load(filename), filename)
-        self.load_dict(loaded, ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source)
+        path = as_path(filename)
+        loaded = named_arrays(nd.load(path), path)
+        self.load_dict(loaded, ctx, allow_missing, ignore_extra, restore_prefix, path, cast_dtype, dtype_source)
 
     def load_dict(
         self, param_dict: Mapping[str, NDArray], ctx: Devices = None, allow_missing: bool = False,
@@ -214,6 +216,8 @@ class ParameterDict:
             for name, array in param_dict.items()
         }
         source = f"file '{filename}'" if filename else "param_dict"
+        if len(named) != len(param_dict):
+            raise ParameterError(f"{source} has both 'arg:' and 'aux:' arrays of one name: {brief_list(param_dict)}")
         advice = "Please make sure source and target networks have the same prefix."
         for name in self.keys():
             if name not in named and not allow_missing:

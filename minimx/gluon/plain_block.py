@@ -2,7 +2,7 @@
 
 A Block has parameters and children, which are registered when they are assigned as attributes: that makes a tree. What is done to a
 network - collecting parameters, initializing, saving, casting - is done by a walk over it. What it computes is its `forward`, which
-runs like any Python code. hybrid_block.py has those that can also become a graph; block.py exports both. Book: chapter 3.
+runs like any Python code. hybrid_block.py has those that can also become a graph; block.py exports both. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Block:
 
     #: A container of layers: it only calls its children, and has no line in a summary.
     is_container: ClassVar[bool] = False
+
+    _forward_is_traced = False  # whether a call runs a graph of `forward` in its place: see HybridBlock
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         self._empty_prefix = prefix == ""
@@ -103,7 +105,12 @@ class Block:
     # ---- the tree
 
     def register_child(self, block: Block, name: str | None = None) -> None:
-        """Make `block` a child, called by its number if it has no `name`. Assigning it as an attribute does the same."""
+        """Make `block` a child, called by its number if it has no `name`. Assigning it as an attribute does the same.
+
+        **Raises** ArgumentError if this block is in `block`: a network has no cycles.
+        """
+        if self in below(block):
+            raise ArgumentError(f"{self.name} cannot be a part of {block.name}, which would be a part of it")
         self._children[str(len(self._children)) if name is None else name] = block
 
     def apply(self, fn: Callable[[Block], Any]) -> Self:
@@ -170,12 +177,18 @@ class Block:
     # ---- calling
 
     def __call__(self, *args: Any) -> Any:
-        for hook in tuple(self._forward_pre_hooks.values()):
-            hook(self, args)
-        out = self.forward(*args)
-        for hook in tuple(self._forward_hooks.values()):
-            hook(self, args, out)
+        if self._forward_pre_hooks:
+            for hook in tuple(self._forward_pre_hooks.values()):
+                hook(self, args)
+        out = self._call_traced_forward(*args) if self._forward_is_traced else self.forward(*args)
+        if self._forward_hooks:
+            for hook in tuple(self._forward_hooks.values()):
+                hook(self, args, out)
         return out
+
+    def _call_traced_forward(self, *args: Any) -> Any:
+        """Run `forward` as a graph."""
+        raise NotImplementedError
 
     def forward(self, *args: Any) -> Any:
         """What the block computes; subclasses override it."""
@@ -295,8 +308,20 @@ class Block:
         """What `save` has to remember of this block beyond its names."""
         return {}
 
+    def _graph_in(self, saved: Mapping[str, Any]) -> Any:
+        """The graph that `_save_graph` remembered; None without one. Raises for what cannot be one."""
+
     def _load_graph(self, saved: Mapping[str, Any]) -> None:
         """Take over what `_save_graph` remembered."""
+
+
+def below(block: Block) -> Iterator[Block]:
+    """`block`, and all blocks that it consists of."""
+    waiting = [block]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        waiting += each._children.values()
 
 
 def _blocks_in(value: Any) -> Iterator[Block]:

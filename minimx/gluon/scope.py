@@ -2,7 +2,7 @@
 
 A block made inside the scope of another one has that one's prefix before its own, `net0_dense0_`, and is counted there. Outside any
 scope the thread's NameManager counts. The scope also puts the prefix before the names of operators, so that a graph says which layer
-a node belongs to. Book: chapter 3.
+a node belongs to. Book: chapter 4.
 """
 
 from __future__ import annotations

@@ -6,10 +6,11 @@ The format is 0 for a tensor, n for a Symbol of n > 1 outputs, -1 for None, and 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from ..base import ArgumentError
+from ..base import ArgumentError, DeviceError, FileFormatError, shown
 from ..device import Context
 from ..nd import NDArray
 from ..sym import Symbol
@@ -22,13 +23,13 @@ def flatten(value: Any, what: str) -> tuple[list[Any], Format]:
     if isinstance(value, NDArray):
         return [value], 0
     if isinstance(value, Symbol):
-        return [value], len(value) if len(value) > 1 else 0
+        return [value], len(value.entries) if len(value.entries) > 1 else 0
     if value is None:
         return [None], -1
     if not isinstance(value, (list, tuple)):
         raise ArgumentError(
-            f"a hybridized block: the {what} must be an NDArray, a Symbol, None or a (nested) list of them, got {value!r} of type "
-            f"{type(value).__name__}. Keep other values as attributes of the block, or do not hybridize it."
+            f"a hybridized block: the {what} must be an NDArray, a Symbol, None or a (nested) list of them, got {shown(value)}. "
+            "Keep other values as attributes of the block, or do not hybridize it."
         )
     flat = []
     formats = []
@@ -37,6 +38,16 @@ def flatten(value: Any, what: str) -> tuple[list[Any], Format]:
         flat += parts
         formats.append(format_of_each)
     return flat, formats if isinstance(value, list) else tuple(formats)
+
+
+def checked(form: Any) -> Format:
+    """`form`, which a file gave, if it is a format. Raises FileFormatError otherwise."""
+    parts = form if isinstance(form, (list, tuple)) else [] if type(form) is int and form >= -1 else None
+    if parts is None:
+        raise FileFormatError(f"{shown(form)} is no format of arguments: a whole number from -1, or a list of formats")
+    for part in parts:
+        checked(part)
+    return form
 
 
 def regroup(flat: Sequence[Any], form: Format) -> Any:
@@ -57,6 +68,18 @@ def _regroup(flat: list[Any], form: Format) -> tuple[Any, list[Any]]:
     return values if isinstance(form, list) else tuple(values), flat
 
 
+def leaves(form: Format) -> list[int]:
+    """The parts of a format in their order: 0, n or -1."""
+    return [form] if isinstance(form, int) else [leaf for each in form for leaf in leaves(each)]
+
+
+def with_none(outputs: Sequence[Any], form: Format) -> list[Any]:
+    """Flat outputs of a graph, which have no None, with None at the places that the format says."""
+    rest = iter(outputs)
+    parts = ([None] if leaf == -1 else itertools.islice(rest, max(leaf, 1)) for leaf in leaves(form))
+    return list(itertools.chain.from_iterable(parts))
+
+
 def as_lists(form: Format) -> Format:
     """A format with lists for tuples: whether arguments came in one or the other does not matter."""
     return form if isinstance(form, int) else [as_lists(each) for each in form]
@@ -74,6 +97,15 @@ class Survey(NamedTuple):
 
     symbols: bool
     contexts: list[Context]  # of the arrays, in their order, each once
+
+    def only_context(self, name: str) -> Context:
+        """Where a graph computes: all arrays must be there. Raises DeviceError otherwise; `name` is the block's."""
+        if len({each.lane for each in self.contexts}) > 1:
+            raise DeviceError(
+                f"{name}: the arguments are on several contexts, {self.contexts}; a hybridized block computes on one. "
+                "Copy them with as_in_context()."
+            )
+        return self.contexts[0]
 
 
 def survey(args: tuple[Any, ...]) -> Survey:

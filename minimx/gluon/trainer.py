@@ -2,7 +2,7 @@
 
 After `backward` every parameter has a gradient on each device that computed with it. `step` adds these up, divides by the size of the
 batch and updates: either once, in the store (local_store.py), from which the weights go back to all devices, or on each device with the
-summed gradient. Both give the same weights. Book: chapter 3; several devices: chapter 8.
+summed gradient. Both give the same weights. Book: chapter 4; several devices: chapter 8.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Trainer:
                 f"Trainer: there is no kvstore {kvstore!r} here; choose one of {', '.join(map(repr, KINDS))}, an object with the methods "
                 "broadcast, pushpull and is_capable, or None"
             )
-        self._param2idx = {param.name: i for i, param in enumerate(self._params)}
+        self._param2idx = {param: i for i, param in enumerate(self._params)}
         self._contexts = self._check_contexts()
         self._init_optimizer(optimizer, dict(optimizer_params or {}))
         for param in self._params:
@@ -134,7 +134,7 @@ class Trainer:
                 waiting.append(param)
             else:
                 arrays = param.list_data()
-                self._kvstore.broadcast(self._param2idx[param.name], arrays[0], arrays)
+                self._kvstore.broadcast(self._param2idx[param], arrays[0], arrays)
         self._params_to_init = waiting
 
     def _begin(self) -> None:

@@ -2,7 +2,7 @@
 
 A Parameter may be made before its shape is known; then `initialize` only notes what is to be done, and the first batch that goes
 through the network completes it (*deferred initialisation*). For graphs it gives a variable, `var()`. Blocks keep their parameters in
-the dict of parameter.py, which also exports what is here. Book: chapter 3.
+the dict of parameter.py, which also exports what is here. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..initializer import InitDesc, Initializer
 from ..nd import NDArray
 from ..op import Shape
 from ..sym import Symbol
+from .editions import editions
 
 Devices = Context | Sequence[Context] | None  # one or several; None is the current one, or those that there are
 STORAGE_TYPES = ("default", "row_sparse", "csr")
@@ -130,7 +131,7 @@ class Parameter:
         self._grad_req = req
         if self._data is not None:
             if req == "null":
-                self._data = [array.detach() for array in self._data]
+                self._hold([array.detach() for array in self._data])
             self._init_grad()
 
     @property
@@ -163,6 +164,11 @@ class Parameter:
             self._var = sym.var(self.name, None, self.shape, self.lr_mult, self.wd_mult, self.dtype, init, stype="default")
         return self._var
 
+    def _rename(self, name: str) -> None:
+        """Take another name, in graphs that are made from now on."""
+        if name != self.name:
+            self.name, self._var = name, None
+
     def cast(self, dtype: Any) -> None:
         """Convert values and gradients to `dtype`; before there are any, note that it is to be their dtype."""
         if as_dtype(dtype) != as_dtype(self._dtype):
@@ -171,7 +177,7 @@ class Parameter:
         if self._data is None:
             return
         with autograd.pause():
-            self._data = [array.astype(dtype) for array in self._data]
+            self._hold([array.astype(dtype) for array in self._data])
             if self._grad is not None:
                 self._grad = [array.astype(dtype) for array in self._grad]
                 autograd.mark_variables(self._data, self._grad, self._grad_req)
@@ -197,7 +203,8 @@ class Parameter:
             raise ShapeError(
                 f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}. Give all lengths."
             )
-        self._data = self._grad = None
+        self._hold(None)
+        self._grad = None
         self._deferred_init = (chosen, contexts, default, None)
         if is_known(self._shape):
             self._finish_deferred_init()
@@ -224,8 +231,13 @@ class Parameter:
         """Make copies of `data` on all devices, and gradients."""
         self._ctx_list = list(contexts)
         self._ctx_map = {_place(context): i for i, context in enumerate(contexts)}
-        self._data = [data.copyto(context) for context in contexts]
+        self._hold([data.copyto(context) for context in contexts])
         self._init_grad()
+
+    def _hold(self, arrays: list[NDArray] | None) -> None:
+        """Have other arrays from now on."""
+        self._data = arrays
+        editions.next()
 
     def _init_grad(self) -> None:
         """Make fresh gradients, unless none are wanted."""
@@ -253,11 +265,11 @@ class Parameter:
             if self._data is None:
                 self._init_impl(data.astype(self._dtype, copy=False), contexts or [cpu()])
             else:
-                self.set_data(data)
+                self.set_data(data.astype(self._dtype, copy=False))
         self._deferred_init = ()
 
     def _check_loaded(self, data: NDArray, cast_dtype: bool, dtype_source: str) -> None:
-        """Raise ParameterError unless the loaded `data` fits."""
+        """Raise ParameterError unless the loaded `data` fits: it has the shape, and the dtype or a floating one of less precision."""
         if dtype_source not in ("current", "saved"):
             raise ParameterError(f"dtype_source={dtype_source!r}; choose 'current' or 'saved'")
         known = self._shape
@@ -265,10 +277,11 @@ class Parameter:
             raise ParameterError(
                 f"Failed loading Parameter '{self.name}' from saved params: shape incompatible expected {known} vs saved {data.shape}"
             )
-        if not cast_dtype and as_dtype(self._dtype) != as_dtype(data.dtype):
+        wanted, saved = as_dtype(self._dtype), as_dtype(data.dtype)
+        if not cast_dtype and wanted != saved and not (saved.kind == wanted.kind == "f" and saved.itemsize < wanted.itemsize):
             raise ParameterError(
-                f"Failed loading Parameter '{self.name}' from saved params: dtype incompatible expected {as_dtype(self._dtype).name} vs "
-                f"saved {as_dtype(data.dtype).name}. Set cast_dtype=True to cast the dtype of saved params."
+                f"Failed loading Parameter '{self.name}' from saved params: dtype incompatible expected {wanted.name} vs "
+                f"saved {saved.name}. Set cast_dtype=True to cast the dtype of saved params."
             )
 
     def reset_ctx(self, ctx: Devices) -> None:

@@ -3,12 +3,14 @@ the program works on this one."""
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ..base import shown
 from ..fields import converted
 from .batch import BatchError, DataBatch, DataDesc, DataIter
 
@@ -31,6 +33,8 @@ class ResizeIter(DataIter):
         super().__init__(data_iter.batch_size)
         self.data_iter = data_iter
         self.size = converted("ResizeIter", "size", "int", size)
+        if self.size < 0:
+            raise BatchError(f"ResizeIter: size is {self.size}; it must be 0 or more")
         self.reset_internal = reset_internal
         self.cur = 0
         self.provide_data = data_iter.provide_data
@@ -74,6 +78,7 @@ class _Ahead:
     """
 
     def __init__(self, fetch: Callable[[], Any]) -> None:
+        self._process = os.getpid()
         self._orders: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
         self._fetch = fetch
@@ -85,6 +90,10 @@ class _Ahead:
         self._orders.put(self._fetch)
 
     def take(self) -> tuple[Any, BaseException | None]:
+        if self._process != os.getpid():
+            raise BatchError(
+                "PrefetchingIter: it was made before this process was forked, and its threads did not come along; make it after the fork"
+            )
         return self._results.get()
 
 
@@ -118,6 +127,11 @@ class PrefetchingIter(DataIter):
         self.iters = list(iters) if isinstance(iters, (list, tuple)) else [iters]
         if not self.iters:
             raise BatchError("PrefetchingIter: iters has no iterator; at least one is needed")
+        for each in self.iters:
+            if not getattr(each, "provide_data", None):
+                raise BatchError(
+                    f"PrefetchingIter: an iterator needs provide_data, the names and shapes of its arrays; got {shown(each)}"
+                )
         for what, names in (("rename_data", rename_data), ("rename_label", rename_label)):
             if names is not None and len(names) != len(self.iters):
                 raise BatchError(f"PrefetchingIter: {what} has {len(names)} dictionaries for {len(self.iters)} iterators")

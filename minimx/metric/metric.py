@@ -3,7 +3,7 @@
 A metric is fed with lists of labels and predictions, `update(labels, preds)`, and asked with `get()` for its name and value since the last
 `reset()`. Most are a quotient: `sum_metric`, what was collected, by `num_inst`, how much it was collected from. Both are kept twice, since
 `reset_local()` forgets only the one and `get_global()` answers from the other. Reading the values of predictions waits for them. Book:
-chapter 3.
+chapter 4.
 """
 
 from __future__ import annotations

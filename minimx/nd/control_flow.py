@@ -182,6 +182,8 @@ def iterations(value: Any) -> int:
         if isinstance(value, np.complexfloating):
             raise TypeError  # NumPy would drop a part, with a warning
         limit = int(value)
+        if not isinstance(value, str) and limit != value:
+            raise ValueError("it has a fraction")
     except (TypeError, ValueError, OverflowError, RuntimeError):
         raise ArgumentError(f"while_loop: max_iterations must be a whole number, got {shown(value)}") from None
     if limit < 0:

@@ -12,7 +12,7 @@ from ..base import ArgumentError, DTypeLike, ShapeError, as_dtype, shown
 from ..device import Context, current_context
 from ..engine.var import Var
 from ..fields import are_ints, converted
-from ..op import Op, Spec, normalize_axis
+from ..op import Op, Spec, is_node_key, normalize_axis
 from ..ops import creation, joining, layout
 from ..ops.forms import as_number
 from .entry import from_array, host_numbers, invoke
@@ -104,8 +104,10 @@ def _only_dense(name: str, kwargs: dict[str, Any]) -> None:
     stype = kwargs.pop("stype", None)
     if stype is not None and not (isinstance(stype, str) and stype == "default"):
         raise ArgumentError(f"{name}: storage type {shown(stype)} does not exist here; only dense arrays do")
-    if kwargs:
-        raise ArgumentError(f"{name}: unknown argument {', '.join(kwargs)}; it takes shape, ctx, dtype, out")
+    # Recurrent cells ask for their states with a name and a layout, which only a graph has a place for.
+    unknown = [key for key in kwargs if key != "name" and not is_node_key(key)]
+    if unknown:
+        raise ArgumentError(f"{name}: unknown argument {', '.join(unknown)}; it takes shape, ctx, dtype, out")
 
 
 def arange(

@@ -17,10 +17,11 @@ from ..autograd import IN_PLACE, Node, OpNode
 from ..base import ArgumentError, DeviceError, DTypeError, MXNetError, ShapeError, as_dtype, shown
 from ..device import Context, current_context
 from ..engine.front import submit, value_of, wait as engine_wait
-from ..engine.var import Failure, Var, View
+from ..engine.var import Failure, Var, View, window
 from ..op import Op, Spec, Tensor
 from ..ops.creation import require_storable
-from ..seeds import next_key
+from ..seeds import Key, next_key
+from .direct import computed
 
 autograd_state = autograd.state
 
@@ -39,6 +40,17 @@ class Array(View):
         self.offset = offset
         self.node: Node | None = None  # where it came from, if it is tracked: the node and which of its outputs
         self.index = 0
+
+    def take_over(self, other: Array) -> bool:
+        """Become the value of `other` by taking its memory, if nobody else can see that or this one's; else do nothing: False."""
+        mine, its = self.var, other.var
+        if not its.unclaimed or its.viewed or mine.viewed or mine.shared or self.offset >= 0 or other.offset >= 0:
+            return False
+        if self.spec is not other.spec or self.context is not other.context:
+            return False
+        its.unclaimed = False
+        self.var = its
+        return True
 
 
 def from_array(value: Any, context: Context) -> Any:
@@ -83,31 +95,52 @@ def wrong_operand(op: Op, operands: Sequence[Any], position: int) -> NoReturn:
     raise ArgumentError(f"{op.name}: {name} must be an NDArray, got {type(operand).__name__}; make one with nd.array(...)")
 
 
-def invoke(op: Op, operands: Sequence[Array | None], out: Any = None, context: Context | None = None) -> list[Any]:
+def invoke(
+    op: Op, operands: Sequence[Array | None], out: Any = None, context: Context | None = None, key: Key | None = None
+) -> list[Any]:
     """Enter `op` into the engine and on the tape; its output arrays (those of `out` where given).
 
+    **Args** `key`: of the random numbers that it draws, if they are to be those of another call; None for the next.
     **Raises** synchronously what the rule of shapes raises, DeviceError for operands on different devices, and MXNetError
     for a write that autograd could not follow. Errors in the kernel wait in the outputs.
     """
     specs: list[Any] = []
-    for position, operand in enumerate(operands):
+    arrays: list[Any] | None = [] if out is None and op.pure else None  # the operands' values; None if some are not there yet
+    elements = 0
+    tracked = False
+    recording = autograd_state.recording
+    for operand in operands:
         if operand is None:
-            wanted = op.inputs[min(position, len(op.inputs) - 1)]
+            wanted = op.inputs[min(len(specs), len(op.inputs) - 1)]
             if not wanted.endswith("?"):
                 raise ArgumentError(f"{op.name}: input {wanted.rstrip('*')!r} is missing; it is None where an NDArray is wanted")
             specs.append(None)
+            if arrays is not None:
+                arrays.append(None)
             continue
         if not isinstance(operand, Array):
-            wrong_operand(op, operands, position)
-        specs.append(operand.spec)
-        if context is None:
-            context = operand.context
-        elif operand.context is not context and not (operand.context.host and context.host) and not op.crosses_devices:
-            raise DeviceError(f"{op.name}: operands are on {context} and {operand.context}; copy one with as_in_context()")
+            wrong_operand(op, operands, len(specs))
+        spec = operand.spec
+        specs.append(spec)
+        if recording and operand.node is not None:
+            tracked = True
+        if arrays is not None:
+            elements += spec.size
+            if not operand.var.ready:
+                arrays = None
+            else:
+                value = operand.var.value
+                arrays.append(value if operand.offset < 0 else window(value, operand.offset, spec))
+        if operand.context is not context:
+            if context is None:
+                context = operand.context
+            elif not (operand.context.host and context.host) and not op.crosses_devices:
+                raise DeviceError(f"{op.name}: operands are on {context} and {operand.context}; copy one with as_in_context()")
     if context is None:
         context = current_context()
     if not context.host:
         device.array_module(context)  # raises if the GPU is not there
+        arrays = None
     if op.needs_training:
         op = dataclasses.replace(op, training=autograd_state.training)
     if op.data_dependent:
@@ -116,16 +149,21 @@ def invoke(op: Op, operands: Sequence[Array | None], out: Any = None, context: C
                 engine_wait(operand)
         return _invoke_at_once(op, operands, context, out)
     inferred: Any = op.infer(*specs)
+    if arrays is not None and type(inferred) is Spec:
+        value = computed(op, arrays, inferred, elements + inferred.size)
+        if value is not None:
+            output = Array.make(Var(value), inferred, context)
+            if tracked:
+                record(op, operands, [output])
+            return [output]
     out_specs: tuple[Spec, ...] = inferred if type(inferred) is tuple else (inferred,)
     targets: Sequence[Array | None] = (None,) * len(out_specs)
     if out is not None:
         targets = _targets(op, out, out_specs, context)
-    tracked = False
-    if autograd_state.recording:
-        tracked = any(operand is not None and operand.node is not None for operand in operands)
-        if out is not None or op.mutates:
-            _check_writes(op, operands, targets, tracked)
-    key = next_key(context) if op.needs_key else None
+    if recording and (out is not None or op.mutates):
+        _check_writes(op, operands, targets, tracked)
+    if op.needs_key and key is None:
+        key = next_key(context)
     variables = submit(op, operands, out_specs, context, targets, key)
     outputs = [
         Array.make(var, spec, context) if target is None else target for var, spec, target in zip(variables, out_specs, targets)
@@ -185,17 +223,6 @@ def _check_writes(op: Op, operands: Sequence[Array | None], targets: Sequence[Ar
             raise MXNetError(IN_PLACE.format(what=f"{op.name} reads the array that it would overwrite"))
 
 
-def _untracked(array: Array | None, saved: bool) -> Array | None:
-    """The array for a node to keep: without its own node, and, unless its value is needed, without memory."""
-    if array is None:
-        return None
-    if saved:
-        kept = Array.make(array.var, array.spec, array.context, array.offset)
-    else:
-        kept = Array.make(_NOT_KEPT, array.spec, array.context)
-    return kept
-
-
 _NOT_KEPT = Var()  # stands for a value that an operator said its gradient does not look at: reading it is a fault
 _NOT_KEPT.ready = False
 _NOT_KEPT.failure = Failure(MXNetError("a gradient looks at a value that its operator did not save: a fault of minimx"), "", None)
@@ -203,20 +230,36 @@ _NOT_KEPT.failure = Failure(MXNetError("a gradient looks at a value that its ope
 
 def record(op: Op, operands: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     """Enter an operation on the tape: the outputs become tracked."""
+    make, no_value = Array.make, _NOT_KEPT
     parents: list[tuple[Node, int] | None] = []
     inputs: list[Array | None] = []
     saved = op.saves_inputs
+    some = type(saved) is not bool
     for position, operand in enumerate(operands):
-        parents.append(None if operand is None or operand.node is None else (operand.node, operand.index))
-        wanted = saved if type(saved) is bool else position in saved
-        kept = _untracked(operand, wanted)
-        if kept is not None and operand is not None and wanted:
-            kept.node, kept.index = operand.node, operand.index  # so that gradients can be differentiated again
+        if operand is None:
+            parents.append(None)
+            inputs.append(None)
+            continue
+        node = operand.node
+        parents.append(None if node is None else (node, operand.index))
+        if position in saved if some else saved:  # type: ignore[operator]  # it is a tuple, or a bool
+            operand.var.viewed = True
+            kept = make(operand.var, operand.spec, operand.context, operand.offset)
+            kept.node, kept.index = node, operand.index  # so that gradients can be differentiated again
+        else:
+            kept = make(no_value, operand.spec, operand.context)
         inputs.append(kept)
+    # Outputs are kept without their node, which would hold them, and they it.
     saved = op.saves_outputs
+    some = type(saved) is not bool
     kept_outputs = [
-        _untracked(output, saved if type(saved) is bool else position in saved) for position, output in enumerate(outputs)
+        make(output.var, output.spec, output.context, output.offset)
+        if (position in saved if some else saved)  # type: ignore[operator]
+        else make(no_value, output.spec, output.context)
+        for position, output in enumerate(outputs)
     ]
+    for output in outputs:
+        output.var.viewed = True
     node = OpNode(op, parents, inputs, kept_outputs)
     for index, output in enumerate(outputs):
         output.node, output.index = node, index

@@ -22,11 +22,12 @@ from ..base import ArgumentError, DTypeError, MXNetError, ShapeError, as_dtype, 
 from ..device import Context
 from ..engine.front import value_of, wait as engine_wait
 from ..engine.lanes import scheduler
-from ..op import Op
+from ..op import Op, Shaped
 from ..ops import binary, broadcast as _broadcast_ops, casting, creation, logic, powers, shape as _shape_ops, subscript
 from ..ops.fluent import Fluent
 from ..ops.reduce import as_axes
 from . import indexing, transfer, ufuncs
+from .direct import copied
 from .entry import Array, autograd_state, from_array, host_numbers, invoke, record
 from .shortcut import operator_method
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class NDArray(Array, Fluent):
+class NDArray(Array, Shaped, Fluent):
     """An array: `shape`, `dtype`, `context`, and a value that may still be pending.
 
     Made by `nd.array`, `nd.zeros`, ... and by operators. **Source** MXNet `mxnet.ndarray.NDArray`. **Book** chapter 1.
@@ -46,23 +47,6 @@ class NDArray(Array, Fluent):
     stype: ClassVar[str] = "default"
 
     # ---- what it is; never waits
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.spec.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The element type, as NumPy's class (`numpy.float32`)."""
-        return self.spec.dtype.type
-
-    @property
-    def size(self) -> int:
-        return self.spec.size
-
-    @property
-    def ndim(self) -> int:
-        return len(self.spec.shape)
 
     @property
     def ctx(self) -> Context:
@@ -238,6 +222,7 @@ class NDArray(Array, Fluent):
     def _view(self, offset: int, shape: Sequence[int]) -> NDArray:
         """`shape` elements that begin `offset` elements into this array, sharing its memory; not recorded."""
         base = max(self.offset, 0)
+        self.var.viewed = True
         return NDArray(self.var, self.spec.with_shape(shape), self.context, base + offset)
 
     def _recorded(self, view: NDArray, op: Op) -> NDArray:
@@ -285,6 +270,7 @@ class NDArray(Array, Fluent):
 
     def detach(self) -> NDArray:
         """A view of the same memory that autograd does not track."""
+        self.var.viewed = True
         return NDArray(self.var, self.spec, self.context, self.offset)
 
     # ---- indexing
@@ -335,6 +321,15 @@ class NDArray(Array, Fluent):
         if source.shape != target.shape:
             source = source.reshape(target.shape)
         invoke(casting.Identity(), [source], target)
+
+    def _become(self, value: NDArray) -> None:
+        """`self[:] = value` for what `backward` computed, outside `record`."""
+        if self.take_over(value):
+            return
+        if value.spec is not self.spec or value.context is not self.context:
+            self[:] = value
+        elif not copied(value, self):
+            invoke(casting.Identity(), [value], self)
 
     def _check_partial_write(self, value: Any) -> None:
         """Raise MXNetError if autograd records and a write into a part of this array would hide a gradient."""
@@ -446,7 +441,7 @@ class NDArray(Array, Fluent):
     @classmethod
     def _apply(cls, op: Op, operands: Sequence[Any], how: Any) -> Any:
         """Compute `op`: one array, or a list where the operator has several outputs."""
-        outputs = invoke(op, operands, how.get("out"), how.get("ctx"))
+        outputs = invoke(op, operands, how.get("out"), how.get("ctx")) if how else invoke(op, operands)
         if len(outputs) == 1:
             return outputs[0]
         visible = op.num_visible

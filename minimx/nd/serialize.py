@@ -162,7 +162,7 @@ def read_entry(reader: Reader, what: str) -> Entry:
         extent *= axis or 1
     if min(shape, default=0) < 0 or extent >= 1 << 63:
         raise reader.error(f"{what} has the impossible shape {shape}", at)
-    reader.skip(size, f"the elements of {what}, {entry.dtype.name} of shape {shape},")
+    reader.skip(size, f"{what}, {entry.dtype.name} of shape {shape},")
     return entry
 
 

@@ -7,28 +7,19 @@ thread: the same as the engine would do a few microseconds later. Book: chapter 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..base import FLOAT32
-from ..engine.front import quiet_run, shortcuts
+from ..engine.front import shortcuts
 from ..engine.var import Var
 from ..op import Tensor
 from ..ops.forms import Forms, as_number
+from .direct import quiet
 from .entry import from_array, host_numbers
 
-
-class _Quiet(threading.local):
-    """`run` calls a NumPy function without floating-point warnings, in the thread that asks."""
-
-    def __init__(self) -> None:
-        self.run = quiet_run()
-
-
-_quiet = _Quiet()
 _numbers: dict[float, Any] = {}  # Python numbers as float32 arrays without axes: NumPy is faster with those
 
 
@@ -55,12 +46,12 @@ def operator_method(ufunc: Any, forms: Forms) -> Callable[[Any, Any], Any]:
             kind = type(other)
             if kind is type(self):
                 if other.spec is spec and other.offset < 0 and other.context is self.context and var.ready and other.var.ready:
-                    return kind(Var(_quiet.run(ufunc, var.value, other.var.value)), spec, self.context)
+                    return kind(Var(quiet.run(ufunc, var.value, other.var.value)), spec, self.context)
             elif (kind is float or kind is int) and spec.dtype is FLOAT32 and var.ready:
                 number = _numbers.get(other)
                 if number is None:
                     number = _number(other)
-                return type(self)(Var(_quiet.run(ufunc, var.value, number)), spec, self.context)
+                return type(self)(Var(quiet.run(ufunc, var.value, number)), spec, self.context)
         if isinstance(other, np.ndarray):
             other = from_array(host_numbers(other, spec.dtype, "arithmetic with a NumPy array"), self.context)
         elif not isinstance(other, (Tensor, int, float, np.generic)):

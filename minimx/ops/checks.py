@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..base import ArgumentError, DTypeError, ShapeError
-from ..op import Array, Op, Shape, Spec
+from ..op import Array, Op, Shape, Spec, share_out
 
 
 def require_float(op: Op, spec: Spec, what: str = "data") -> None:
@@ -40,3 +43,11 @@ def accurate(xp: Any, array: Array) -> Array:
 def along_axis(shape: Shape, axis: int) -> Shape:
     """The shape in which a vector lies along `axis` of an array of `shape`, to be combined with it by broadcasting."""
     return tuple(length if position == axis else 1 for position, length in enumerate(shape))
+
+
+def on_all_cores(xp: Any, parts: list[Any], function: Callable[[list[Any]], None]) -> None:
+    """`function` of `parts` of a kernel's work, of some of them on each core; each part is to take a tenth of a millisecond at least."""
+    if xp is np and len(parts) > 1:
+        share_out(parts, function)
+    else:
+        function(parts)

@@ -1,7 +1,7 @@
 """im2col and col2im: an image as the matrix whose products are its convolutions, and back.
 
-Each is the transpose of the other, so each is the other's gradient. Convolution uses the same functions (windows.py) without keeping
-the columns. Book: chapter 3.
+Each is the transpose of the other, so each is the other's gradient. Convolution makes columns of its own, of which it never keeps all
+(correlation.py). Book: chapter 4.
 """
 
 from __future__ import annotations

@@ -1,155 +1,25 @@
-"""Convolution, and its transpose: Convolution, Deconvolution.
+"""Convolution as an operator, and its gradients.
 
-A convolution computes every result as the product of a filter with the elements under its window. With those elements as the columns
-of a matrix, all results of an image are one product of matrices, which is where the time goes. There are three linear maps: from data to
-results (`correlate`), from results back to data (`spread`, its transpose), and from data and results to filters (`relate`). Each is the
-gradient of the other two, so that three operators are closed under differentiation; Deconvolution is `spread` as a layer of its own.
-The columns are made for a few images at a time (windows.py). Book: chapter 3.
+A convolution computes every result as the product of a filter with the elements under its window. There are three linear maps: from
+data to results (`correlate`), from results back to data (`spread`, its transpose), and from data and results to filters (`relate`). Each
+is the gradient of the other two, so that three operators are closed under differentiation; Deconvolution (deconv.py) is `spread` as a
+layer of its own. How the maps are computed is in correlation.py. Book: chapter 4.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
 from ..op import Array, How, Kind, Shape, Spec, T, apply, attributes, filled, is_constant, register, require_ndim, same_dtype
 from .checks import require_float, require_input, require_shape
+from .correlation import correlate, relate, spread
 from .shape import as_shape
-from .windows import (  # fmt: skip
-    WHOLE,
-    Window,
-    Windowed,
-    channels_first,
-    channels_last,
-    chunks,
-    fold,
-    placed,
-    split,
-    unfold,
-)
+from .windows import Windowed, channels_first, channels_last, placed, split
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-MOST_TOGETHER = 1 << 17  # elements of the data that are worked on together where there are no columns: they stay in cache
-LEAST_POSITIONS = 1024  # results to sum a filter's gradient over in one product, which writes all filters
-
-
-# ---- the three maps, on arrays with the channels as axis 1
-
-
-def correlate(xp: Any, data: Array, weight: Array, window: Window, groups: int, out: Array) -> None:
-    """Write the convolution of `data` (N, C, ...) with `weight` (M, C / groups, *kernel) into `out` (N, M, ...)."""
-    batch, channels = data.shape[:2]
-    filters, counts = weight.shape[0], out.shape[2:]
-    if groups == channels > 1:
-        return correlate_depthwise(data, weight, window, out)
-    matrix = weight.reshape(groups, filters // groups, math.prod(weight.shape[1:]))
-    each = math.prod((channels, *window.kernel, *counts))
-    columns = None
-    for start, stop in [(0, batch)] if window.is_point else chunks(batch, each):
-        if window.is_point:  # the data itself are the columns
-            columns = data
-        else:
-            if columns is None:
-                columns = empty_columns(xp, (stop - start, channels, *window.kernel, *counts), window, data.dtype)
-            columns = columns[: stop - start]
-            unfold(columns, data[start:stop], window)
-        stacked = columns.reshape(stop - start, groups, matrix.shape[2], math.prod(counts))
-        xp.matmul(matrix, stacked, out=out[start:stop].reshape(stop - start, groups, filters // groups, math.prod(counts)))
-
-
-def spread(xp: Any, head: Array, weight: Array, window: Window, groups: int, out: Array) -> None:
-    """Write what `head` (N, M, ...) gives to the data of the convolution with `weight` into `out` (N, C, ...)."""
-    batch, filters = head.shape[:2]
-    channels, counts = out.shape[1], head.shape[2:]
-    if groups == channels > 1:
-        return spread_depthwise(head, weight, window, out)
-    matrix = weight.reshape(groups, filters // groups, math.prod(weight.shape[1:])).transpose(0, 2, 1)
-    stacked = head.reshape(batch, groups, filters // groups, math.prod(counts))
-    if window.is_point:
-        xp.matmul(matrix, stacked, out=out.reshape(batch, groups, matrix.shape[1], math.prod(counts)))
-        return
-    out[...] = 0
-    for start, stop in chunks(batch, math.prod((channels, *window.kernel, *counts))):
-        columns = xp.matmul(matrix, stacked[start:stop])
-        fold(out[start:stop], columns.reshape(stop - start, channels, *window.kernel, *counts), window)
-
-
-def relate(xp: Any, data: Array, head: Array, window: Window, groups: int, out: Array) -> None:
-    """Write what `head` (N, M, ...) gives to the filters of a convolution of `data` (N, C, ...) into `out` (M, C / groups, *kernel)."""
-    batch, channels = data.shape[:2]
-    filters, counts = head.shape[1], head.shape[2:]
-    if groups == channels > 1:
-        return relate_depthwise(data, head, window, out)
-    total = out.reshape(groups, filters // groups, math.prod(out.shape[1:]))
-    total[...] = 0
-    positions = math.prod(counts)
-    least = -(-LEAST_POSITIONS // max(positions, 1))
-    for start, stop in chunks(batch, math.prod((channels, *window.kernel, *counts)), least):
-        # Here the examples stand behind the channels, so that the sum over all results of the chunk is a single product.
-        columns = empty_columns(xp, (channels, *window.kernel, stop - start, *counts), window, data.dtype)
-        unfold(xp.moveaxis(columns, 1 + len(window.kernel), 0), data[start:stop], window)
-        heads = xp.ascontiguousarray(xp.moveaxis(head[start:stop], 1, 0)).reshape(groups, filters // groups, -1)
-        total += xp.matmul(heads, columns.reshape(groups, total.shape[2], -1).transpose(0, 2, 1))
-
-
-def empty_columns(xp: Any, shape: Shape, window: Window, dtype: Any) -> Array:
-    """Memory for columns, with zeros where a window reaches into the padding."""
-    return (xp.zeros if any(window.pad) else xp.empty)(shape, dtype)
-
-
-# ---- the same where each channel has filters of its own: too little for products of matrices, a pass for each point of the kernel
-
-
-def _expanded(array: Array, groups: int, ndim: int) -> Array:
-    """(N, M, ...) as (N, groups, M / groups, ...)."""
-    return array.reshape(array.shape[0], groups, array.shape[1] // groups, *array.shape[2:])
-
-
-def _filters(weight: Array, groups: int, point: Shape) -> Array:
-    """The elements of all filters at one point of the kernel, to multiply (N, groups, M / groups, ...) with."""
-    return weight[(slice(None), 0, *point)].reshape(groups, -1, *[1] * len(point))
-
-
-def _together(batch: int, each: int) -> range:
-    return range(0, batch, max(1, MOST_TOGETHER // max(each, 1)))
-
-
-def correlate_depthwise(data: Array, weight: Array, window: Window, out: Array) -> None:
-    groups, results = data.shape[1], _expanded(out, data.shape[1], len(window.kernel))
-    out[...] = 0
-    steps = _together(len(data), math.prod(out.shape[1:]))
-    for start in steps:
-        rows = slice(start, start + steps.step)
-        for point, inside, place in window.places(data.shape[2:], out.shape[2:]):
-            results[(rows, *WHOLE, *inside)] += data[(rows, slice(None), None, *place)] * _filters(weight, groups, point)
-
-
-def spread_depthwise(head: Array, weight: Array, window: Window, out: Array) -> None:
-    groups, heads = out.shape[1], _expanded(head, out.shape[1], len(window.kernel))
-    out[...] = 0
-    steps = _together(len(head), math.prod(head.shape[1:]))
-    for start in steps:
-        rows = slice(start, start + steps.step)
-        for point, inside, place in window.places(out.shape[2:], head.shape[2:]):
-            parts = heads[(rows, *WHOLE, *inside)] * _filters(weight, groups, point)
-            out[(rows, slice(None), *place)] += parts[:, :, 0] if parts.shape[2] == 1 else parts.sum(axis=2)
-
-
-def relate_depthwise(data: Array, head: Array, window: Window, out: Array) -> None:
-    heads = _expanded(head, data.shape[1], len(window.kernel))
-    summed = (0, *range(3, heads.ndim))
-    out[...] = 0
-    steps = _together(len(data), math.prod(head.shape[1:]))
-    for start in steps:
-        rows = slice(start, start + steps.step)
-        for point, inside, place in window.places(data.shape[2:], head.shape[2:]):
-            parts = heads[(rows, *WHOLE, *inside)] * data[(rows, slice(None), None, *place)]
-            out[(slice(None), 0, *point)] += parts.sum(axis=summed).reshape(-1)
-
 
 # ---- operators
 
@@ -205,16 +75,15 @@ class Convolving(Windowed):
         bias: Array | None = None,
         out: Array | None = None,
     ) -> Array:
-        """The result, of `shape` (channels as axis 1), of one of the three maps, in float32 for float16."""
+        """The result, of `shape` (channels as axis 1), of one of the three maps, in float32 for float16; plus `bias`, if it is given."""
         last, narrow = self.last, first.dtype == xp.float16
         if out is None:
             out = xp.empty(placed(shape, last), first.dtype)
         dtype = xp.float32 if narrow else first.dtype
         result = xp.empty(shape, dtype) if last or narrow else out
         operands = (channels_first(xp, array, last).astype(dtype, copy=False) for array in (first, second))
-        function(xp, *operands, self.window, self.num_group, result)
-        if bias is not None:
-            result += bias.reshape(-1, *[1] * len(self.kernel_size))
+        biases = () if bias is None else (bias.astype(dtype, copy=False),)
+        function(xp, *operands, self.window, self.num_group, result, *biases)
         if result is not out:
             channels_first(xp, out, last)[...] = result
         return out

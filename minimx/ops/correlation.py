@@ -11,7 +11,7 @@ copy all that together can take longer. Three things keep it short:
   tiny images are copied in long runs.
 - The transpose is itself a convolution, of the results with the filters turned round: no result is added up element by element.
 
-Where each channel has filters of its own there is too little to do for products: depthwise.py. Book: chapter 3.
+Where each channel has filters of its own there is too little to do for products: depthwise.py. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from .windows import Window, fold
 COLUMNS = 1 << 18  # elements of columns to make at a time, if these are enough columns for a good product
 FEW, MANY = 128, 512  # columns of a product: as many as make it good, and as many as make it no better
 FEW_SUMMED, MANY_SUMMED = 1 << 10, 1 << 14  # the same for results that a gradient of filters sums over
-QUICK = 10**6  # multiplications: up to so many BLAS may do a product in a simple way, which is best where filters are few
+QUICK = 10**6  # multiplications: up to so many, OpenBLAS has a way without preparations, which is best where filters are few
 SHORT = 16  # elements: where runs along the last axis are shorter, and copied more than once, the examples become the last axis
-LONG_ROW = 32  # results: a row of so many, with filters of FEW_PRODUCTS elements in it, is left where it is
-FEW_PRODUCTS = 64
+REORDER = 4  # results for each filter from which on it pays to put the filters in another order
+LONG_ROW = 32  # results in a row from which on products for each row of the kernel are best,
+LONG_PRODUCT = 64  # with so many elements of a filter in it
 SHARED = 1 << 22  # multiplications: all cores share in so many
 SUMS = 8  # sums to make side by side for a gradient of filters
-REORDER = 4  # results for each filter from which on it pays to put the filters in another order
 
 
 # ---- columns
@@ -62,7 +62,8 @@ class Columns:
         # Zeros: where windows reach beyond the data nothing is ever written.
         self.memory, view = self._memory(xp.zeros, order, ["channel", "row", *points], lengths, data.dtype)
         pad, free = window.pad[0], slice(None)  # a pad less than 0: so many rows of the data are under no window
-        low, high = max(pad, 0), min(self.rows, pad + data.shape[2])
+        low = max(pad, 0)
+        high = max(low, min(self.rows, pad + data.shape[2]))
         inner = Window(window.kernel[1:], window.stride[1:], window.dilate[1:], window.pad[1:])
         self.targets = [  # for each point of the kernel within a row: the place in memory, and what of the data belongs there
             (
@@ -133,8 +134,8 @@ def ranges(batch: int, columns: int, memory: int, work: int, few: int, many: int
         many = min(many, QUICK // max(work, 1))
     together = min(max(COLUMNS // max(memory, 1), -(-few // max(columns, 1))), many // max(columns, 1))
     number = -(-batch // max(together, 1))
-    bounds = [batch * part // max(number, 1) for part in range(number + 1)]
-    return list(itertools.pairwise(bounds))
+    each, rest = divmod(batch, max(number, 1))  # the first `rest` ranges have one more: there are two sizes of columns at most
+    return list(itertools.pairwise(part * each + min(part, rest) for part in range(number + 1)))
 
 
 def is_quick(work: int, few: int) -> bool:
@@ -160,9 +161,10 @@ def correlate(xp: Any, data: Array, weight: Array, window: Window, groups: int, 
             out += bias.reshape(-1, *[1] * (out.ndim - 2))
         return
     batch, filters, counts = len(data), weight.shape[0] // groups, out.shape[2:]
+    # Products for each row of the kernel, which are added up; for each row of results; or of whole windows.
     overlap = overlap_pays(window, batch, counts, filters)
     in_row = weight.shape[1] * math.prod(window.kernel[1:])
-    by_row = overlap and window.stride[0] == 1 and counts[-1] >= LONG_ROW and in_row >= FEW_PRODUCTS
+    by_row = overlap and window.stride[0] == 1 and counts[-1] >= LONG_ROW and in_row >= LONG_PRODUCT
     stacked = overlap and not by_row and window.dilate[0] == 1 and 2 * batch * math.prod(counts[1:]) >= FEW
     if not by_row and not stacked:
         window, (data, weight, out) = with_row(window, data, weight, out)
@@ -214,6 +216,18 @@ def relate(xp: Any, data: Array, head: Array, window: Window, groups: int, out: 
     if not (overlap_pays(window, batch, head.shape[2:], filters) and window.stride[0] == 1):
         window, (data, head, out) = with_row(window, data, head, out)
     counts, in_row = head.shape[2:], math.prod(out.shape[1:]) // window.kernel[0]
+    work, memory = filters * in_row, memory_for(data.shape[1], window, counts)
+    quick = is_quick(work, FEW_SUMMED)
+    parts = ranges(batch, math.prod(counts), memory, work, FEW_SUMMED, MANY_SUMMED if quick else FEW_SUMMED)
+    # Sums of as many parts whoever works on them, so that rounding is always the same.
+    number = SUMS if quick and work * window.kernel[0] * batch * math.prod(counts) >= SHARED else 1
+    in_place = number == window.kernel[0] == 1
+    # Otherwise transposed: OpenBLAS is faster at that, and the sums are to be put in another order in any case.
+    sums = (
+        out.reshape(1, 1, groups, filters, in_row)
+        if in_place
+        else xp.empty((number, *window.kernel[:1], groups, in_row, filters), out.dtype)
+    )
 
     def some(shares: list[tuple[Array, list[tuple[int, int]]]]) -> None:
         columns: Columns | None = None
@@ -230,25 +244,21 @@ def relate(xp: Any, data: Array, head: Array, window: Window, groups: int, out: 
                     heads = columns.in_place(part)
                 else:
                     view[...] = part
-                for number, total in enumerate(totals):
-                    under = columns.at_row(number).swapaxes(1, 2)
+                for row, total in enumerate(totals):
+                    under = columns.at_row(row)
+                    lhs, rhs = (heads, under) if in_place else (under, heads)
                     if start == own[0][0]:
-                        xp.matmul(heads, under, out=total)
+                        xp.matmul(lhs, rhs.swapaxes(1, 2), out=total)
                     else:
-                        total += xp.matmul(heads, under)
+                        total += xp.matmul(lhs, rhs.swapaxes(1, 2))
 
-    work, memory = filters * in_row, memory_for(data.shape[1], window, counts)
-    quick = is_quick(work, FEW_SUMMED)
-    parts = ranges(batch, math.prod(counts), memory, work, FEW_SUMMED, MANY_SUMMED if quick else FEW_SUMMED)
-    is_shared = quick and work * window.kernel[0] * batch * math.prod(counts) >= SHARED
-    # Sums of as many parts whoever works on them, so that rounding is always the same.
-    number = SUMS if is_shared else 1
-    shape = (number, window.kernel[0], groups, filters, in_row)
-    sums = out.reshape(shape) if number == window.kernel[0] == 1 else xp.empty(shape, out.dtype)
-    cut = [len(parts) * each // number for each in range(number + 1)]
+    cut = [len(parts) * share // number for share in range(number + 1)]
     on_all_cores(xp, [(totals, parts[low:high]) for totals, (low, high) in zip(sums, itertools.pairwise(cut))], some)
-    if number > 1 or window.kernel[0] > 1:
-        xp.moveaxis(out, 2, 0)[...] = sums.sum(axis=0).reshape(window.kernel[0], *out.shape[:2], *window.kernel[1:])
+    if not in_place:
+        total = sums[0] if number == 1 else sums.sum(axis=0)
+        total = total.reshape(window.kernel[0], groups, out.shape[1], *window.kernel[1:], filters)
+        order = (1, total.ndim - 1, 2, 0, *range(3, total.ndim - 1))
+        out.reshape(groups, filters, out.shape[1], *window.kernel)[...] = total.transpose(order)
 
 
 def spread(xp: Any, head: Array, weight: Array, window: Window, groups: int, out: Array) -> None:

@@ -5,7 +5,7 @@ the label that remains when repeated classes are merged and then blanks are remo
 loss is minus the logarithm of the probability of all paths that spell the label. There are exponentially many, but they meet in 2 L + 1
 states: the label with a blank before, between and after its L classes. Sums over the paths into a state (alpha) and out of it (beta)
 follow from those of its neighbours at the step before or after, so that one loop over time serves all states of all sequences at once.
-Logarithms keep products of many probabilities from vanishing. Book: chapter 3.
+Logarithms keep products of many probabilities from vanishing. Book: chapter 4.
 """
 
 from __future__ import annotations

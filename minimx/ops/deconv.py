@@ -1,8 +1,8 @@
 """Deconvolution: a convolution run backwards, as a layer.
 
 Where a convolution makes one result of the elements under a window, here each element puts a filter, weighed by it, where the window
-would be. That is how a convolution's gradient goes to its data, so that the operator is made of the maps of conv.py, with the roles of
-data and results exchanged: weight is that of the convolution from the result here to the data here. Book: chapter 3.
+would be. That is how a convolution's gradient goes to its data, so that the operator is made of the maps of correlation.py, with the roles
+of data and results exchanged: weight is that of the convolution from the result here to the data here. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import ArgumentError, ShapeError
 from ..op import Array, How, Shape, Spec, T, apply, is_constant, register
-from .conv import ConvolutionLayer, ConvolutionWeight, ConvolvingLayer, spread
+from .conv import ConvolutionLayer, ConvolutionWeight, ConvolvingLayer
+from .correlation import spread
 from .shape import as_shape
 from .windows import Window, placed, split
 
@@ -87,8 +88,10 @@ class DeconvolutionLayer(ConvolvingLayer):
         lengths, pad = self.lengths_and_pad(counts)
         window = Window(self.kernel_size, self.window.stride, self.window.dilate, pad)
 
-        def transposed(xp: Any, head: Array, weight: Array, _: Window, groups: int, out: Array) -> None:
+        def transposed(xp: Any, head: Array, weight: Array, _: Window, groups: int, out: Array, *biases: Array) -> None:
             spread(xp, head, weight, window, groups, out)
+            for each in biases:
+                out += each.reshape(-1, *[1] * len(lengths))
 
         return self.run(xp, transposed, data, weight, (batch, self.num_filter, *lengths), bias, out)
 

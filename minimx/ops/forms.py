@@ -231,8 +231,9 @@ class Forms:
                 prefix = "_r"
         elif isinstance(rhs, Tensor):
             op, operands, prefix = self.elementwise, [lhs, rhs], "_"
+            how["broadcast"] = self.broadcast
         else:
             op, operands, prefix = self.scalar(as_number(rhs, self.scalar.name)), [lhs], "_"
         if self.hint is not None:
             how["hint"] = prefix + self.hint + ("scalar" if len(operands) == 1 else "")
-        return tensor._apply(op, operands, how)  # type: ignore[arg-type]  # `hint` is for Symbol alone
+        return tensor._apply(op, operands, how)  # type: ignore[arg-type]  # `hint` and `broadcast` are for Symbol alone

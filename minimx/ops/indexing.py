@@ -36,7 +36,7 @@ def resolve(xp: Any, op: Op, indices: Array, length: int, mode: str) -> Array:
     if length == 0:
         raise OutOfRangeError(f"{op.name}: the axis is empty, but there are {found.size} indices into it; pass no indices")
     if mode == "clip":
-        return xp.clip(found, 0, length - 1)
+        return xp.minimum(xp.maximum(found, 0), length - 1)  # sooner than xp.clip with few
     if mode == "wrap":
         return found % length
     first = -length if mode == "python" else 0
@@ -52,6 +52,8 @@ def along_axis(xp: Any, indices: Array, axis: int, shape: Shape) -> Array:
     """Positions, in the flat array of `shape`, of the elements that `take_along_axis` with these indices would read."""
     before, length, after = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
     count = indices.shape[axis]
+    if count == after == 1:
+        return (indices.reshape(-1) + xp.arange(before) * length).reshape(indices.shape)
     positions = indices.reshape(before, count, after) * after
     if after > 1:
         positions = positions + xp.arange(after)

@@ -63,7 +63,18 @@ class Concatenation(Op):
 
 @register("_rnn_param_concat")
 class RNNParamConcatenation(Concatenation):
-    """Concat for the parameters of a recurrent layer; MXNet completes unknown shapes differently here."""
+    """Concat for the parameters of a recurrent layer.
+
+    Unknown can only be those that depend on the length of the input: the first one, and one like it for the other direction.
+    """
+
+    def fill(self, *data: Spec | None) -> tuple[Spec | None, ...]:
+        unknown = [position for position, spec in enumerate(data) if spec is None or not spec.size]
+        first = data[0] if data else None
+        if first is None or not first.size or len(unknown) != 1:
+            return super().fill(*data)
+        (other,) = unknown
+        return *data[:other], first, *data[other + 1 :]
 
 
 @register("stack")

@@ -2,7 +2,7 @@
 
 `SoftmaxOutput(data, label)` returns probabilities, and its gradient is that of the cross entropy, whatever gradient arrives from
 above: a backward pass starts here. Older programs, which bind symbols rather than record losses, are written with them.
-`MakeLoss` makes such an output of any value. Book: chapter 3.
+`MakeLoss` makes such an output of any value. Book: chapter 4.
 """
 
 from __future__ import annotations

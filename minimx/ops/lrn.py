@@ -1,6 +1,6 @@
 """LRN, local response normalisation: each element divided by the size of those in the channels beside it.
 
-It was part of the first deep networks, before BatchNorm. Book: chapter 3.
+It was part of the first deep networks, before BatchNorm. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class LRNLayer(Op):
         wide = accurate(xp, data)
         seen = xp.square(wide).reshape(data.shape[0], 1, data.shape[1], math.prod(data.shape[2:]))
         window = Window((self.nsize, 1), (1, 1), (1, 1), (self.nsize // 2, 0))
-        base = gathered(xp, seen, window, seen.shape[2:], xp.add, 0).reshape(data.shape)
+        base = xp.empty_like(seen)
+        gathered(xp, seen, window, seen.shape[2:], xp.add, 0, base)
+        base = base.reshape(data.shape)
         base *= wide.dtype.type(self.alpha / self.nsize)
         base += wide.dtype.type(self.knorm)
         result = xp.power(base, wide.dtype.type(-self.beta))

@@ -1,7 +1,7 @@
 """The layers of a network that have no subject of their own: fully connected, leaky rectifiers, dropout.
 
 Softmax is in softmax.py, normalisations are in norm.py, the output layers that start a backward pass in loss.py. A fully
-connected layer is one product of matrices and one addition, and its gradient is two products and a sum. Book: chapters 1 and 3.
+connected layer is one product of matrices and one addition, and its gradient is two products and a sum. Book: chapters 1 and 4.
 """
 
 from __future__ import annotations
@@ -10,7 +10,23 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, MXNetError, ShapeError
-from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, attributes, filled, hidden, normalize_axis, register, same_dtype
+from ..op import (
+    Array,
+    How,
+    Kind,
+    Op,
+    Shape,
+    Spec,
+    T,
+    apply,
+    attributes,
+    filled,
+    hidden,
+    is_constant,
+    normalize_axis,
+    register,
+    same_dtype,
+)
 from .binary import broadcast_mul
 from .checks import require_choice, require_float, require_input, require_shape
 from .linalg import dot, product_of
@@ -39,17 +55,25 @@ class FullyConnectedLayer(Op):
         return name == "bias" and not self.no_bias
 
     def _columns(self, shape: Shape) -> int:
+        if len(shape) == 2:
+            return shape[1]
         return math.prod(shape[1:]) if self.flatten else shape[-1]
 
     def infer(self, data: Spec, weight: Spec, bias: Spec | None = None) -> Spec:
         if self.num_hidden < 1:
             raise ArgumentError(f"FullyConnected: num_hidden={self.num_hidden} is not positive; give the number of outputs")
-        require_input(self, "bias", bias, not self.no_bias, "pass it with no_bias=False, or leave it out with no_bias=True")
-        dtype = same_dtype(self, data, weight) if bias is None else same_dtype(self, data, weight, bias)
-        if not data.ndim:
+        if (bias is None) != self.no_bias:
+            require_input(self, "bias", bias, not self.no_bias, "pass it with no_bias=False, or leave it out with no_bias=True")
+        dtype = data.dtype
+        if weight.dtype is not dtype or (bias is not None and bias.dtype is not dtype):
+            same_dtype(self, data, weight, *(() if bias is None else (bias,)))
+        if not data.shape:
             raise ShapeError("FullyConnected: data has no axis, wants at least 1 dimension")
-        require_shape(self, "weight", weight, (self.num_hidden, self._columns(data.shape)), f"data of shape {data.shape}")
-        if bias is not None:
+        # Messages are made only when they are wanted: this rule is asked for every layer of every call.
+        wanted = (self.num_hidden, self._columns(data.shape))
+        if weight.shape != wanted:
+            require_shape(self, "weight", weight, wanted, f"data of shape {data.shape}")
+        if bias is not None and bias.shape != (self.num_hidden,):
             require_shape(self, "bias", bias, (self.num_hidden,), f"num_hidden={self.num_hidden}")
         return Spec.of((*(data.shape[:1] if self.flatten else data.shape[:-1]), self.num_hidden), dtype)
 
@@ -62,6 +86,9 @@ class FullyConnectedLayer(Op):
         return (data, weight, *(filled(spec, (self.num_hidden,), like) if like is not None else spec for spec in bias))
 
     def kernel(self, xp: Any, data: Array, weight: Array, bias: Array | None = None, out: Array | None = None) -> Array:
+        if out is None and data.ndim == 2 and data.dtype.char != "e":  # a small layer, whose time is not all arithmetic
+            product = data.dot(weight.T)
+            return product if bias is None else xp.add(product, bias[None], out=product)
         shape = (*(data.shape[:1] if self.flatten else data.shape[:-1]), self.num_hidden)
         rows = data if data.ndim == 2 else data.reshape(math.prod(shape[:-1]), weight.shape[1])
         if out is None:
@@ -69,7 +96,7 @@ class FullyConnectedLayer(Op):
         target = out.reshape(len(rows), self.num_hidden)
         product_of(xp, rows, weight.T, target)
         if bias is not None:
-            target += bias
+            xp.add(target, bias[None], out=target)
         return out
 
     def vjp(self, g: Any, y: Any, data: Any, weight: Any, *bias: Any) -> tuple[Any, ...]:
@@ -77,11 +104,10 @@ class FullyConnectedLayer(Op):
         if len(data.shape) != 2:
             count = math.prod(g.shape[:-1])
             rows, head = data.reshape((count, weight.shape[1])), g.reshape((count, self.num_hidden))
-        to_data = dot(head, weight)
-        to_weight = dot(head, rows, transpose_a=True)
+        to_data = None if is_constant(data) else dot(head, weight)  # that of a network's input would be as much work as any
         return (
-            to_data if rows is data else to_data.reshape(data.shape),
-            to_weight,
+            to_data if to_data is None or rows is data else to_data.reshape(data.shape),
+            None if is_constant(weight) else dot(head, rows, transpose_a=True),
             *(head.sum(axis=0) if each is not None else None for each in bias),
         )
 

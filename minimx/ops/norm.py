@@ -3,7 +3,7 @@
 The first three standardise groups of elements to mean 0 and variance 1 and then scale and shift them; they differ only in what a
 group is: the elements along one axis, those of one channel, those of some channels. Mean and deviation are kept as further
 outputs, because the gradient needs them. BatchNorm, whose statistics go over the examples of a batch, is another subject. Book:
-chapter 3.
+chapter 4.
 """
 
 from __future__ import annotations

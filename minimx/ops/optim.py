@@ -11,18 +11,20 @@ gradient.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..base import ArgumentError, DTypeError, ShapeError
-from ..op import Array, How, Op, Spec, T, apply, attributes, register
+from ..op import Array, How, Op, Spec, T, apply, attributes, register, share_out
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-TILE = 1 << 16  # elements: the five or so arrays of a step fit a core's cache together
+TILE = 1 << 17  # elements: the arrays of a step are near a core while it goes over them
+SHARED = 1 << 20  # elements: fewer are done before another thread has begun
 
 
 def tiles(xp: Any, arrays: Sequence[Array]) -> Iterator[list[Array]]:
@@ -48,21 +50,67 @@ def updated(
     """The new weight: `step(xp, weight, grad, *states)` on tiles. The states are changed in place, and so is `master`, the
     float32 copy of the weight, where there is one. `out` may be the weight itself."""
     result = xp.empty_like(weight) if out is None else out
-    for target, source, slope, *held in tiles(xp, (result, weight if master is None else master, grad, *states)):
-        if source.dtype != xp.float16:
-            memory = target if master is None else source
-            value = step(xp, source, slope.astype(source.dtype, copy=False), *held, out=memory)
-            if value is not memory:
-                memory[...] = value
-        else:
-            # float16 has no room for squares of gradients: the step is made in float32 all the same, only the states lose digits.
-            wide = [state.astype(xp.float32) for state in held]
-            value = step(xp, source.astype(xp.float32), slope.astype(xp.float32), *wide, out=None)
-            for state, changed in zip(held, wide):
-                state[...] = changed
-        if value is not target:
-            target[...] = value
+    run(xp, [(step, master is not None, tile) for tile in parts(xp, result, weight, grad, states, master)])
     return result
+
+
+def parts(
+    xp: Any, result: Array, weight: Array, grad: Array, states: Sequence[Array], master: Array | None
+) -> Iterator[list[Array]]:
+    """What one tile of a step works on, tile by tile: where the new weight goes, the weight or its copy, the gradient, the states."""
+    return tiles(xp, (result, weight if master is None else master, grad, *states))
+
+
+class _Spare(threading.local):
+    """Memory of a tile for what lies between two passes of a step: fresh memory of this size would cost more than the passes."""
+
+    def __init__(self) -> None:
+        self.tiles: dict[tuple[np.dtype[Any], int], Any] = {}
+
+
+_spare = _Spare()
+
+
+def spare(xp: Any, like: Array, number: int = 0) -> Array:
+    """Memory for a value of the size of the tile `like`, until the step asks for the same `number` again."""
+    if xp is not np or like.size > TILE or like.ndim != 1:
+        return xp.empty_like(like)
+    found = _spare.tiles.get((like.dtype, number))
+    if found is None:
+        found = _spare.tiles[like.dtype, number] = np.empty(TILE, like.dtype)
+    return found[: like.size]
+
+
+def run(xp: Any, work: list[tuple[Callable[..., Array], bool, list[Array]]]) -> None:
+    """Make steps on tiles, each given as (step, whether there is a float32 copy, arrays); all cores share in many."""
+
+    def run_some(some: list[tuple[Callable[..., Array], bool, list[Array]]]) -> None:
+        for step, mixed, tile in some:
+            _advance(step, xp, mixed, *tile)
+
+    if xp is np and len(work) > 1 and sum(tile[0].size for _, _, tile in work) >= SHARED:
+        share_out(work, run_some)
+    else:
+        run_some(work)
+
+
+def _advance(step: Callable[..., Array], xp: Any, mixed: bool, target: Array, source: Array, grad: Array, *states: Array) -> None:
+    """One step on one tile. With `mixed`, `source` is a float32 copy of the weight, which is kept up to date."""
+    if source.dtype.char != "e":
+        memory = source if mixed else target
+        value = step(
+            xp, source, grad if grad.dtype is source.dtype else grad.astype(source.dtype, copy=False), *states, out=memory
+        )
+        if value is not memory:
+            memory[...] = value
+    else:
+        # float16 has no room for squares of gradients: the step is made in float32 all the same, only the states lose digits.
+        wide = [state.astype(xp.float32) for state in states]
+        value = step(xp, source.astype(xp.float32), grad.astype(xp.float32), *wide, out=None)
+        for state, changed in zip(states, wide):
+            state[...] = changed
+    if value is not target:
+        target[...] = value
 
 
 class Update(Op):
@@ -86,8 +134,15 @@ class Update(Op):
         return checked_update(self, self.inputs, weight, grad, *states)
 
     def kernel(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None = None) -> Array:
+        result = xp.empty_like(weight) if out is None else out
+        run(xp, self.work(xp, result, weight, grad, *states))
+        return result
+
+    def work(self, xp: Any, result: Array, weight: Array, grad: Array, *states: Array) -> list[Any]:
+        """The tiles of this step, for `run`."""
         master = states[-1] if self.mixed else None
-        return updated(self.step, xp, weight, grad, states[:-1] if self.mixed else states, master, out)
+        found = parts(xp, result, weight, grad, states[:-1] if self.mixed else states, master)
+        return [(self.step, self.mixed, tile) for tile in found]
 
     def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         """The new weight, in fresh memory or in `out`, which may be the weight's own. Changes the states, never the gradient."""
@@ -97,6 +152,13 @@ class Update(Op):
         """`grad` rescaled, and clipped to [-clip_gradient, clip_gradient] unless that is negative. It may be `grad` itself."""
         scaled = grad if self.rescale_grad == 1.0 else grad * self.rescale_grad
         return clipped(xp, scaled, self.clip_gradient)
+
+    def move(self, xp: Any, grad: Array, lr: float) -> Array:
+        """`lr` times the limited gradient, in spare memory: one pass over the data where nothing is clipped."""
+        memory = spare(xp, grad)
+        if self.clip_gradient < 0:
+            return xp.multiply(grad, self.rescale_grad * lr, out=memory)
+        return xp.multiply(self.limited(xp, grad), lr, out=memory)
 
 
 def clipped(xp: Any, array: Array, bound: float) -> Array:
@@ -144,8 +206,10 @@ class Descent(Update):
     lazy_update: bool = True
 
     def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
-        move = self.limited(xp, grad) * self.lr
-        return xp.subtract(weight * (1 - self.lr * self.wd) if self.wd else weight, move, out=out)
+        move = self.move(xp, grad, self.lr)
+        if self.wd:
+            weight = xp.multiply(weight, 1 - self.lr * self.wd, out=out)
+        return xp.subtract(weight, move, out=out)
 
 
 @register("sgd_update", "_sparse_sgd_update")
@@ -214,9 +278,9 @@ class Momentum(Update):
 
     def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         (mom,) = states
-        move = self.limited(xp, grad) * self.lr
+        move = self.move(xp, grad, self.lr)
         if self.wd:
-            move += weight * (self.lr * self.wd)
+            move += xp.multiply(weight, self.lr * self.wd, out=spare(xp, weight, 1))
         mom *= self.momentum
         mom -= move
         return xp.add(weight, mom, out=out)
@@ -299,12 +363,13 @@ class Nesterov(Update):
 
     def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         (mom,) = states
-        move = self.limited(xp, grad) * self.lr
+        move = self.move(xp, grad, self.lr)
         if self.wd:
-            move += weight * (self.lr * self.wd)
+            move += xp.multiply(weight, self.lr * self.wd, out=spare(xp, weight, 1))
         mom *= self.momentum
         mom -= move
-        return weight + mom * self.momentum - move
+        xp.subtract(xp.multiply(mom, self.momentum, out=spare(xp, mom, 1)), move, out=move)
+        return xp.add(weight, move, out=out)
 
 
 @register("nag_mom_update")

@@ -13,13 +13,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..base import ShapeError
 from ..fields import converted
 from ..op import Array, How, Op, Spec, T, Tensor, apply, attributes, register
-from .optim import Update, blend, checked_update, clipped, require_count, updated
+from .optim import Update, blend, checked_update, require_count, spare, updated
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
 # ---- Adam
+
+
+def direction(op: Any, xp: Any, slope: Array, mean: Array, var: Array) -> Array:
+    """`mean / (sqrt(var) + epsilon)`, in spare memory, after the averages have taken in `slope`, clipped, which is used up."""
+    if op.clip_gradient >= 0:
+        xp.clip(slope, -op.clip_gradient, op.clip_gradient, out=slope)
+    move = xp.multiply(slope, 1 - op.beta1, out=spare(xp, slope, 1))
+    mean *= op.beta1
+    mean += move
+    xp.square(slope, out=slope)
+    slope *= 1 - op.beta2
+    var *= op.beta2
+    var += slope
+    xp.sqrt(var, out=move)
+    move += op.epsilon
+    return xp.divide(mean, move, out=move)
 
 
 @register("adam_update", "_sparse_adam_update")
@@ -38,15 +54,10 @@ class AdamUpdate(Update):
 
     def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         mean, var = states
-        slope = grad * self.rescale_grad
+        slope = xp.multiply(grad, self.rescale_grad, out=spare(xp, grad))
         if self.wd:
-            slope += weight * self.wd
-        slope = clipped(xp, slope, self.clip_gradient)
-        blend(mean, slope, self.beta1)
-        blend(var, xp.square(slope), self.beta2)
-        size = xp.sqrt(var)
-        size += self.epsilon
-        move = mean / size
+            slope += xp.multiply(weight, self.wd, out=spare(xp, grad, 1))
+        move = direction(self, xp, slope, mean, var)
         move *= self.lr
         return xp.subtract(weight, move, out=out)
 
@@ -129,15 +140,42 @@ class DecoupledAdam(Op):
             out[...] = weight
             return out
 
-        def step(xp: Any, weight: Array, grad: Array, mean: Array, var: Array, out: Array | None) -> Array:
-            slope = clipped(xp, grad * scale, self.clip_gradient)
-            blend(mean, slope, self.beta1)
-            blend(var, xp.square(slope), self.beta2)
-            size = xp.sqrt(var)
-            size += self.epsilon
-            return weight - (mean / size * self.lr + weight * self.wd) * self.eta
+        return updated(partial(decoupled_step, self, scale), xp, weight, grad, states, master, out)
 
-        return updated(step, xp, weight, grad, states, master, out)
+
+def decoupled_step(
+    op: Any, scale: float, xp: Any, weight: Array, grad: Array, mean: Array, var: Array, out: Array | None
+) -> Array:
+    """A step of AdamW, whose settings are the attributes of `op`, with the gradient times `scale`."""
+    move = direction(op, xp, xp.multiply(grad, scale, out=spare(xp, grad)), mean, var)
+    move *= op.lr * op.eta
+    if op.wd:
+        weight = xp.multiply(weight, 1 - op.eta * op.wd, out=out)
+    return xp.subtract(weight, move, out=out)
+
+
+@attributes
+class AdamWStep(Update):
+    """AdamW with a number as the factor of the gradient: what the optimizer of this name does. No name of MXNet's finds it."""
+
+    name = "adamw_update"
+    inputs: ClassVar = ("weight", "grad", "mean", "var")
+    mutates: ClassVar = (2, 3)
+
+    lr: float
+    eta: float
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    wd: float = 0.0
+    rescale_grad: float = 1.0
+    clip_gradient: float = -1.0
+
+    def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
+        mean, var = states
+        if self.rescale_grad == 0 or not math.isfinite(self.rescale_grad):  # the gradient overflowed: nothing changes
+            return weight
+        return decoupled_step(self, self.rescale_grad, xp, weight, grad, mean, var, out=out)
 
 
 @register("_adamw_update")

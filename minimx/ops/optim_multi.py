@@ -6,13 +6,13 @@ saves the engine's work for each. The steps themselves are those of optim.py. Ad
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError, shown
 from ..fields import converted
 from ..op import Array, How, Op, Spec, T, apply, attributes, register
-from .optim import MPSGDMomUpdate, MPSGDUpdate, SGDMomUpdate, SGDUpdate, Update, checked_update
+from .optim import MPSGDMomUpdate, MPSGDUpdate, SGDMomUpdate, SGDUpdate, Update, checked_update, run
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -97,6 +97,58 @@ class Multiple(Op):
                 raise ArgumentError(f"{self.name}: {name} has {len(values)} elements for {self.count} weights; give one each")
 
 
+# ---- any steps, in place
+
+
+@attributes
+class Steps(Op):
+    """Steps of any operators of optim.py, one for each weight, which change the weights in place, like the states.
+
+    It is what an optimizer's `update` of several weights is, and not one of MXNet's operators: no name finds it. The arrays of the first
+    step come first, then those of the second, and so on.
+    """
+
+    name = "update"
+    inputs: ClassVar = ("data*",)
+    saves_inputs = False
+    saves_outputs = False
+
+    steps: tuple[Update, ...]
+
+    @property
+    def num_outputs(self) -> int:
+        return 0
+
+    @property
+    def mutates(self) -> tuple[int, ...]:  # type: ignore[override]  # how many there are depends on the attributes
+        """Everything but the gradients, which come second."""
+        found: list[int] = []
+        first = 0
+        for step in self.steps:
+            found += [first, *range(first + 2, first + len(step.inputs))]
+            first += len(step.inputs)
+        return tuple(found)
+
+    def infer(self, *data: Spec) -> tuple[Spec, ...]:
+        for step, specs in self.each(data):
+            step.infer(*specs)
+        return ()
+
+    def each(self, data: Sequence[Any]) -> Iterator[tuple[Update, Sequence[Any]]]:
+        """The steps, and the part of `data` that belongs to each."""
+        first = 0
+        for step in self.steps:
+            yield step, data[first : first + len(step.inputs)]
+            first += len(step.inputs)
+
+    def kernel(self, xp: Any, *data: Array) -> tuple[Array, ...]:
+        work: list[Any] = []
+        for step, arrays in self.each(data):
+            work += step.work(xp, arrays[0], *arrays)
+        run(xp, work)
+        return ()
+
+
 # ---- stochastic gradient descent
 
 
@@ -130,8 +182,13 @@ class MultiDescent(Multiple):
         return (MPSGDUpdate if mixed else SGDUpdate)(**common)
 
     def kernel(self, xp: Any, *data: Array) -> Any:
-        steps = zip(self.groups(data), *self.rates(data))
-        return outputs_of([self.single(lr, wd).kernel(xp, *arrays) for arrays, lr, wd in steps])
+        work: list[Any] = []
+        results = []
+        for arrays, lr, wd in zip(self.groups(data), *self.rates(data)):
+            results.append(xp.empty_like(arrays[0]))
+            work += self.single(lr, wd).work(xp, results[-1], *arrays)
+        run(xp, work)
+        return outputs_of(results)
 
 
 @attributes

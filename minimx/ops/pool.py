@@ -3,7 +3,7 @@
 The largest of a window is the largest of its rows' largest: all kinds of pooling go over one axis after the other, so that a window of
 3 x 3 costs six passes rather than nine, and the first axes, which are long in memory, are fast. The gradient of a sum goes the same way
 back. That of the largest goes to the first element that equals it, for which the windows have to be looked at point by point, as in
-windows.py. Book: chapter 3.
+windows.py. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 
 from ..base import ArgumentError
 from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register, require_ndim, same_dtype
-from .checks import accurate, require_choice, require_float, require_shape
+from .checks import accurate, on_all_cores, require_choice, require_float, require_shape
 from .shape import as_shape
 from .windows import WHOLE, Sliding, Window, channels_first, channels_last, placed, split
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-TOGETHER = 1 << 17  # elements of the data that are pooled together: they stay in cache from one axis to the next
+TOGETHER = 1 << 18  # elements of the data that are pooled together: they stay in cache from one axis to the next
 
 
 # ---- on arrays with the channels as axis 1
@@ -33,32 +33,42 @@ def along(index: slice, axis: int) -> tuple[slice, ...]:
     return (*[slice(None)] * axis, index)
 
 
-def gathered(xp: Any, data: Array, window: Window, counts: Shape, combine: Any, start: Any) -> Array:
-    """All elements under each window combined by the ufunc `combine`, one axis after the other; `start` where there are none."""
+def gathered(xp: Any, data: Array, window: Window, counts: Shape, combine: Any, start: Any, out: Array) -> None:
+    """Write all elements under each window combined by the ufunc `combine` into `out`; `start` where there are none."""
     for number, count in enumerate(counts):
         axis = number + 2
         shape = (*data.shape[:axis], count, *data.shape[axis + 1 :])
+        result = out if axis == out.ndim - 1 else xp.empty(shape, data.dtype)
         taps = window.taps(number, data.shape[axis], count)
-        if taps and taps[0][1] == slice(0, count):  # the first point of the kernel is inside for all results
-            result = xp.array(data[along(taps.pop(0)[2], axis)], order="C")
+        inside = [data[along(place, axis)] for _, results, place in taps if results == slice(0, count)]  # for all results
+        if len(inside) > 1:
+            combine(inside[0], inside[1], out=result)
         else:
-            result = xp.full(shape, start, data.dtype)
+            result[...] = inside[0] if inside else start
+        for each in inside[2:]:
+            combine(result, each, out=result)
         for _, results, place in taps:
-            target = result[along(results, axis)]
-            combine(target, data[along(place, axis)], out=target)
+            if results != slice(0, count):
+                target = result[along(results, axis)]
+                combine(target, data[along(place, axis)], out=target)
         data = result
-    return data
 
 
-def scattered(xp: Any, head: Array, window: Window, lengths: Shape) -> Array:
-    """Each element of `head` added to all elements under its window: the transpose of summing by `gathered`."""
+def scattered(xp: Any, head: Array, window: Window, lengths: Shape, out: Array) -> None:
+    """Write each element of `head` added to all elements under its window into `out`: the transpose of summing by `gathered`."""
     for number in reversed(range(len(lengths))):
         axis = number + 2
-        result = xp.zeros((*head.shape[:axis], lengths[number], *head.shape[axis + 1 :]), head.dtype)
-        for _, results, place in window.taps(number, lengths[number], head.shape[axis]):
-            result[along(place, axis)] += head[along(results, axis)]
+        taps = window.taps(number, lengths[number], head.shape[axis])
+        result = out if number == 0 else xp.empty((*head.shape[:axis], lengths[number], *head.shape[axis + 1 :]), head.dtype)
+        apart = window.kernel[number] <= window.stride[number]  # no element is under two windows
+        if not apart or sum(results.stop - results.start for _, results, _ in taps) < lengths[number]:
+            result[...] = 0
+        for _, results, place in taps:
+            if apart:
+                result[along(place, axis)] = head[along(results, axis)]
+            else:
+                result[along(place, axis)] += head[along(results, axis)]
         head = result
-    return head
 
 
 def first_hits(data: Array, result: Array, window: Window) -> Any:
@@ -78,6 +88,8 @@ def first_hits(data: Array, result: Array, window: Window) -> Any:
 @attributes
 class PoolingBase(Sliding):
     """What the operators here share: the attributes of Pooling, and its geometry."""
+
+    takes_out = True
 
     pool_type: str = "max"
     global_pool: bool = False
@@ -135,32 +147,49 @@ class PoolingBase(Sliding):
         steps = zip(lengths, window.pad, window.kernel, window.stride)
         return tuple(1 - (-(length + 2 * pad - kernel) // stride) for length, pad, kernel, stride in steps)
 
-    def divisors(self, xp: Any, lengths: Shape, counts: Shape, dtype: Any) -> Array:
-        """What the sums are divided by, to broadcast: the sizes of the windows, as far as they lie in the data or in its padding."""
+    def divisors(self, xp: Any, lengths: Shape, counts: Shape, dtype: Any) -> Any:
+        """What the sums are divided by: the sizes of the windows, as far as they lie in the data or in its padding.
+
+        An array to broadcast, or the number that all have in common.
+        """
         window = self.over(lengths)
-        sizes = []
+        sizes: list[Any] = []
         for axis, (length, count) in enumerate(zip(lengths, counts)):
             pad = window.pad[axis]
-            start = xp.arange(count) * window.stride[axis] - pad
+            start = np.arange(count) * window.stride[axis] - pad
             if self.count_include_pad is False:
-                size = xp.minimum(start + window.kernel[axis], length) - xp.maximum(start, 0)
+                size = np.minimum(start + window.kernel[axis], length) - np.maximum(start, 0)
             else:
-                size = xp.minimum(start + window.kernel[axis], length + pad) - start
-            sizes.append(xp.maximum(size, 1).reshape(-1, *[1] * (len(lengths) - 1 - axis)))
-        return math.prod(sizes).astype(dtype)
+                size = np.minimum(start + window.kernel[axis], length + pad) - start
+            size = np.maximum(size, 1)
+            same = count > 0 and (size == size[0]).all()
+            sizes.append(size[0] if same else size.reshape(-1, *[1] * (len(lengths) - 1 - axis)))
+        product = math.prod(sizes)
+        return dtype.type(product) if np.ndim(product) == 0 else xp.asarray(product.astype(dtype))
 
-    def in_parts(self, xp: Any, function: Any, shape: Shape, *arrays: Array) -> Array:
-        """`function` of the arrays, of which it gets a few examples at a time with the channels as axis 1, in float32 for float16.
+    def in_parts(self, xp: Any, function: Any, shape: Shape, out: Array | None, *arrays: Array) -> Array:
+        """`out`, into which `function(*arrays, out=...)` writes: a few examples at a time, with the channels as axis 1, in float32 for
+        float16.
 
         `shape` is that of the result with the channels as axis 1.
         """
         last = self.last(arrays[0].ndim)
-        result = xp.empty(placed(shape, last), arrays[0].dtype)
-        target = channels_first(xp, result, last)
+        result = xp.empty(placed(shape, last), arrays[0].dtype) if out is None else out
+        whole = channels_first(xp, result, last)
         step = max(1, TOGETHER // max(1, *(math.prod(array.shape[1:]) for array in arrays)))
-        for start in range(0, shape[0], step):
-            parts = (accurate(xp, channels_first(xp, array, last)[start : start + step]) for array in arrays)
-            target[start : start + step] = function(*parts)
+
+        def some(starts: list[int]) -> None:
+            for start in starts:
+                parts = [accurate(xp, channels_first(xp, array, last)[start : start + step]) for array in arrays]
+                target = whole[start : start + step]
+                if parts[0].dtype == target.dtype:
+                    function(*parts, out=target)
+                else:
+                    exact = xp.empty(target.shape, parts[0].dtype)
+                    function(*parts, out=exact)
+                    target[...] = exact
+
+        on_all_cores(xp, list(range(0, shape[0], step)), some)
         return result
 
 
@@ -178,32 +207,37 @@ class PoolingLayer(PoolingBase):
         batch, channels, lengths = self.check_data("data", data)
         return data.with_shape(placed((batch, channels, *self.counts(lengths)), self.last(data.ndim)))
 
-    def kernel(self, xp: Any, data: Array) -> Array:
+    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
         batch, channels, lengths = split(data.shape, self.last(data.ndim))
         window, counts = self.over(lengths), self.counts(lengths)
         axes = tuple(range(2, data.ndim))
 
-        def combined(part: Array, combine: Any, start: Any) -> Array:
+        def combined(part: Array, combine: Any, start: Any, out: Array) -> None:
             if self.global_pool:
-                return combine.reduce(part, axes, keepdims=True)
-            return gathered(xp, part, window, counts, combine, start)
+                combine.reduce(part, axes, keepdims=True, out=out)
+            else:
+                gathered(xp, part, window, counts, combine, start, out)
 
-        def largest(part: Array) -> Array:
-            return combined(part, xp.maximum, np.finfo(data.dtype).min)
+        def largest(part: Array, out: Array) -> None:
+            combined(part, xp.maximum, np.finfo(data.dtype).min, out)
 
-        def total(part: Array) -> Array:
-            result = combined(part, xp.add, 0)
-            return result / self.divisors(xp, lengths, counts, part.dtype) if self.pool_type == "avg" else result
+        def total(part: Array, out: Array) -> None:
+            combined(part, xp.add, 0, out)
+            if self.pool_type == "avg":
+                xp.divide(out, self.divisors(xp, lengths, counts, part.dtype), out=out)
 
-        def norm(part: Array) -> Array:
+        def norm(part: Array, out: Array) -> None:
             if self.p_value == 1:
-                return combined(part, xp.add, 0)
-            if self.p_value == 2:
-                return xp.sqrt(combined(xp.square(part), xp.add, 0))
-            return xp.cbrt(combined(part * part * part, xp.add, 0))
+                combined(part, xp.add, 0, out)
+            elif self.p_value == 2:
+                combined(xp.square(part), xp.add, 0, out)
+                xp.sqrt(out, out=out)
+            else:
+                combined(part * part * part, xp.add, 0, out)
+                xp.cbrt(out, out=out)
 
         functions = {"max": largest, "sum": total, "avg": total, "lp": norm}
-        return self.in_parts(xp, functions[self.pool_type], (batch, channels, *counts), data)
+        return self.in_parts(xp, functions[self.pool_type], (batch, channels, *counts), out, data)
 
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
         if self.pool_type == "max":
@@ -236,16 +270,19 @@ class PoolingSpread(PoolingBase):
         require_shape(self, "head", head, wanted, f"data of lengths {self.lengths}")
         return head.with_shape(placed((batch, channels, *self.lengths), last))
 
-    def kernel(self, xp: Any, head: Array) -> Array:
+    def kernel(self, xp: Any, head: Array, out: Array | None = None) -> Array:
         batch, channels, counts = split(head.shape, self.last(head.ndim))
         window = self.over(self.lengths)
 
-        def spread(part: Array) -> Array:
+        def spread(part: Array, out: Array) -> None:
             if self.pool_type == "avg":
                 part = part / self.divisors(xp, self.lengths, counts, part.dtype)
-            return part if self.global_pool else scattered(xp, part, window, self.lengths)  # a single number fits everywhere
+            if self.global_pool:
+                out[...] = part  # a single number fits everywhere
+            else:
+                scattered(xp, part, window, self.lengths, out)
 
-        return self.in_parts(xp, spread, (batch, channels, *self.lengths), head)
+        return self.in_parts(xp, spread, (batch, channels, *self.lengths), out, head)
 
     def vjp(self, g: Any, y: Any, head: Any) -> tuple[Any, ...]:
         return (apply(PoolingLayer(**self.shared()), g),)
@@ -275,17 +312,21 @@ class PoolingFirst(PoolingPlaces):
         require_shape(self, "head", head, result.shape, f"data of shape {data.shape}")
         return data
 
-    def kernel(self, xp: Any, head: Array, data: Array, result: Array) -> Array:
+    def kernel(self, xp: Any, head: Array, data: Array, result: Array, out: Array | None = None) -> Array:
         batch, channels, lengths = split(data.shape, self.last(data.ndim))
         window = self.over(lengths)
 
-        def first(head: Array, data: Array, result: Array) -> Array:
-            total = xp.zeros(data.shape, data.dtype)
-            for results, place, hit in first_hits(data, result, window):
-                total[place] += head[results] * hit
-            return total
+        apart = all(kernel <= stride for kernel, stride in zip(window.kernel, window.stride))  # no element is under two windows
 
-        return self.in_parts(xp, first, (batch, channels, *lengths), head, data, result)
+        def first(head: Array, data: Array, result: Array, out: Array) -> None:
+            out[...] = 0
+            for results, place, hit in first_hits(data, result, window):
+                if apart:
+                    xp.multiply(head[results], hit, out=out[place])
+                else:
+                    out[place] += head[results] * hit
+
+        return self.in_parts(xp, first, (batch, channels, *lengths), out, head, data, result)
 
     def vjp(self, g: Any, y: Any, head: Any, data: Any, result: Any) -> tuple[Any, ...]:
         return apply(PoolingChosen(**self.shared()), g, data, result), None, None
@@ -300,18 +341,17 @@ class PoolingChosen(PoolingPlaces):
         require_shape(self, "head", head, data.shape, "data")
         return result
 
-    def kernel(self, xp: Any, head: Array, data: Array, result: Array) -> Array:
+    def kernel(self, xp: Any, head: Array, data: Array, result: Array, out: Array | None = None) -> Array:
         batch, channels, lengths = split(data.shape, self.last(data.ndim))
         counts = split(result.shape, self.last(data.ndim))[2]
         window = self.over(lengths)
 
-        def chosen(head: Array, data: Array, result: Array) -> Array:
-            total = xp.zeros(result.shape, data.dtype)
+        def chosen(head: Array, data: Array, result: Array, out: Array) -> None:
+            out[...] = 0
             for results, place, hit in first_hits(data, result, window):
-                total[results] += head[place] * hit
-            return total
+                out[results] += head[place] * hit
 
-        return self.in_parts(xp, chosen, (batch, channels, *counts), head, data, result)
+        return self.in_parts(xp, chosen, (batch, channels, *counts), out, head, data, result)
 
     def vjp(self, g: Any, y: Any, head: Any, data: Any, result: Any) -> tuple[Any, ...]:
         return apply(PoolingFirst(**self.shared()), g, data, result), None, None

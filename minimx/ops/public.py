@@ -42,6 +42,7 @@ from .casting import (  # fmt: skip
 from .columns import col2im, im2col
 from .conv import Convolution
 from .creation import ravel_multi_index, shape_array, size_array, unravel_index
+from .ctc import CTCLoss, ctc_loss
 from .deconv import Deconvolution
 from .density import (  # fmt: skip
     random_pdf_dirichlet,
@@ -154,6 +155,7 @@ from .reduce import (  # fmt: skip
     sum,
     sum_axis,
 )
+from .rnn import RNN
 from .sampling import sample_multinomial, shuffle
 from .scatter import fill_element_0index, gather_nd, scatter_nd
 from .sequence import SequenceLast, SequenceMask, SequenceReverse
@@ -206,9 +208,9 @@ from .unary import (  # fmt: skip
 from .upsampling import UpSampling
 
 __all__ = [
-    "Activation", "BatchNorm", "BlockGrad", "Cast", "Concat", "Convolution", "Deconvolution", "Dropout", "ElementWiseSum",
+    "Activation", "BatchNorm", "BlockGrad", "CTCLoss", "Cast", "Concat", "Convolution", "Deconvolution", "Dropout", "ElementWiseSum",
     "Embedding", "Flatten", "FullyConnected", "GroupNorm", "InstanceNorm", "L2Normalization", "LRN", "LayerNorm",
-    "LeakyReLU", "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "Pad", "Pooling",
+    "LeakyReLU", "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "Pad", "Pooling", "RNN",
     "Reshape", "SVMOutput", "SequenceLast", "SequenceMask", "SequenceReverse", "SliceChannel", "Softmax",
     "SoftmaxActivation", "SoftmaxOutput", "SwapAxis", "UpSampling", "abs", "adam_update", "add", "add_n", "all_finite",
     "amp_cast", "amp_multicast", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmax_channel",
@@ -217,7 +219,7 @@ __all__ = [
     "broadcast_lesser_equal", "broadcast_like", "broadcast_logical_and", "broadcast_logical_or", "broadcast_logical_xor",
     "broadcast_maximum", "broadcast_minimum", "broadcast_minus", "broadcast_mod", "broadcast_mul", "broadcast_not_equal",
     "broadcast_plus", "broadcast_power", "broadcast_sub", "broadcast_to", "cast", "cbrt", "ceil", "choose_element_0index",
-    "clip", "col2im", "concat", "cos", "cosh", "crop", "cumsum", "degrees", "depth_to_space", "diag", "divide", "dot",
+    "clip", "col2im", "concat", "cos", "cosh", "crop", "ctc_loss", "cumsum", "degrees", "depth_to_space", "diag", "divide", "dot",
     "elemwise_add", "elemwise_div", "elemwise_mul", "elemwise_sub", "equal", "erf", "erfinv", "exp", "expand_dims", "expm1",
     "fill_element_0index", "fix", "flatten", "flip", "floor", "ftml_update", "ftrl_update", "gamma", "gammaln", "gather_nd",
     "greater", "greater_equal", "hard_sigmoid", "histogram", "identity", "im2col", "khatri_rao", "lamb_update_phase1",

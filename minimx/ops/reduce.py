@@ -38,6 +38,7 @@ def as_axes(axis: Axes) -> tuple[int, ...] | None:
 
 
 @functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=4096)  # asked several times for each call
 def reduced(name: str, axis: tuple[int, ...] | None, exclude: bool, keepdims: bool, shape: Shape) -> tuple[Shape, Shape, Shape]:
     """The axes to fold, the shape in which they have length 1, and the shape of the result.
 

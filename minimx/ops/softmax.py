@@ -1,6 +1,6 @@
 """Softmax and its kin: softmin, log_softmax, SoftmaxActivation.
 
-All compute `exp(x - max(x))`, which cannot overflow, in at least float32, and their gradients need the results alone. Book: chapter 3.
+All compute `exp(x - max(x))`, which cannot overflow, in at least float32, and their gradients need the results alone. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ class Normalizer(Op):
 
     def prepare(self, xp: Any, data: Array) -> Array:
         """`data` in the dtype to compute in, divided by the temperature; `data` itself where nothing is to be done."""
+        if self.dtype is None and self.temperature is None and data.dtype.char in "fd":  # most calls
+            return data
         wanted = np.result_type(data.dtype, np.float32 if self.dtype is None else self.dtype, np.float32)
         logits = data.astype(wanted, copy=False)
         return logits if self.temperature in (None, 1.0) else logits / wanted.type(self.temperature)

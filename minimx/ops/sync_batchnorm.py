@@ -2,7 +2,7 @@
 
 With one device (`ndev=1`) it is BatchNorm over axis 1, which is all that there is so far: several devices are refused, rather than each
 given the statistics of its part. Where the running statistics are used nothing has to be exchanged, and any number will do. Book:
-chapter 3.
+chapter 4.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """UpSampling: larger images, by repeating pixels or by interpolating between them.
 
 The first takes any number of images and brings all of them to the size of the first one's result. The second is a transposed
-convolution whose filters are learned, which starts as bilinear interpolation (initializer.py). Book: chapter 3.
+convolution whose filters are learned, which starts as bilinear interpolation (initializer.py). Book: chapter 4.
 """
 
 from __future__ import annotations

@@ -4,14 +4,14 @@ A window has a kernel (how many points along each axis), which moves by a stride
 thought to be framed by `pad` zeros. Nothing is framed here: for each point of the kernel, `Window.places` says which results have it
 inside the data, and where it lies there. Both are slices, so that a point of the kernel is handled for all results at once, and all
 axes alike. The *columns* of an image have, for each result, all elements under its window: convolution is a product with them.
-Book: chapter 3.
+Book: chapter 4.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,12 +173,3 @@ def fold(data: Array, columns: Array, window: Window) -> None:
     counts = columns.shape[2 + len(window.kernel) :]
     for point, results, place in window.places(data.shape[2:], counts):
         data[(*WHOLE, *place)] += columns[(*WHOLE, *point, *results)]
-
-
-CHUNK = 1 << 19  # elements of the columns that are made at a time: they stay in cache until they are used
-
-
-def chunks(batch: int, each: int, least: int = 1) -> Iterator[tuple[int, int]]:
-    """Ranges of examples, each of so many that `each` elements of every one make a chunk, but of at least `least`."""
-    count = max(least, CHUNK // max(each, 1))
-    return ((start, min(start + count, batch)) for start in range(0, batch, count))

@@ -2,7 +2,7 @@
 
 All optimizers share optimizer.py. SGD and its relatives are in descent.py, Adam and others with a step length for each element in
 adaptive.py, those for large batches in large_batch.py. An Updater (updater.py) keeps their states, states.py writes them to files. Book:
-chapter 3.
+chapter 4.
 """
 
 from . import contrib, optimizer

@@ -9,8 +9,10 @@ import numpy as np
 
 from .. import nd
 from ..nd import NDArray
-from ..ops.optim_adaptive import adagrad_update
-from .optimizer import Optimizer, register, zeros_like
+from ..ops.optim import Update
+from ..ops.optim_adam import AdamUpdate, AdamWStep
+from ..ops.optim_adaptive import AdaGradUpdate, FTMLUpdate, FTRLUpdate, RMSPropAlexUpdate, RMSPropUpdate
+from .optimizer import Optimizer, Stepwise, register, zeros_like
 
 __all__ = ["FTML", "AdaDelta", "AdaGrad", "Adam", "AdamW", "Adamax", "Ftrl", "Nadam", "RMSProp"]
 
@@ -24,7 +26,7 @@ def keep(average: NDArray, value: NDArray, decay: float) -> None:
 # ---- Adam
 
 
-class Moments(Optimizer):
+class Moments(Stepwise):
     """The frame of Adam and its relatives: running averages of the gradient and of its square, or of its size."""
 
     def __init__(
@@ -59,13 +61,10 @@ class Adam(Moments):
         super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.lazy_update = lazy_update
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        lr, wd, t = self._begin(index)
-        mean, square = state
-        nd.adam_update(
-            weight, grad, mean, square, out=weight, lr=lr * self._correction(t), wd=wd, beta1=self.beta1, beta2=self.beta2,
-            epsilon=self.epsilon, **self._limits(),
-        )  # fmt: skip
+    def _operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
+        return AdamUpdate(
+            lr=lr * self._correction(t), wd=wd, beta1=self.beta1, beta2=self.beta2, epsilon=self.epsilon, **self._limits()
+        )
 
 
 @register
@@ -84,12 +83,10 @@ class AdamW(Moments):
         super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.correct_bias = correct_bias
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        lr, wd, t = self._begin(index)
-        mean, square = state
-        nd.contrib.adamw_update(
-            weight, grad, mean, square, self.rescale_grad, out=weight, eta=lr, lr=self._correction(t) if self.correct_bias else 1.0,
-            wd=wd, beta1=self.beta1, beta2=self.beta2, epsilon=self.epsilon, clip_gradient=self.clip_gradient or -1.0,
+    def _operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
+        return AdamWStep(
+            eta=lr, lr=self._correction(t) if self.correct_bias else 1.0, wd=wd, beta1=self.beta1, beta2=self.beta2,
+            epsilon=self.epsilon, **self._limits(),
         )  # fmt: skip
 
 
@@ -146,7 +143,7 @@ class Nadam(Moments):
 
 
 @register
-class AdaGrad(Optimizer):
+class AdaGrad(Stepwise):
     """`g = clip(rescale_grad grad)`, `h = h + g ** 2`, `w = w - lr (g / sqrt(h + eps) + wd w)`.
 
     **Source** MXNet `optimizer.AdaGrad`; Duchi et al., 2011.
@@ -159,13 +156,12 @@ class AdaGrad(Optimizer):
     def create_state(self, index: Any, weight: NDArray) -> Any:
         return zeros_like(weight)
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        lr, wd, _ = self._begin(index)
-        adagrad_update(weight, grad, state, out=weight, lr=lr, wd=wd, epsilon=self.float_stable_eps, **self._limits())
+    def _operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
+        return AdaGradUpdate(lr=lr, wd=wd, epsilon=self.float_stable_eps, **self._limits())
 
 
 @register
-class RMSProp(Optimizer):
+class RMSProp(Stepwise):
     """`g = clip(rescale_grad grad + wd w)`, n the running average of `g ** 2`, `w = clip(w - lr g / sqrt(n + epsilon))`.
 
     **Args** `gamma1`: what the averages keep of themselves; `centered`: take the variance (a is the running average of g), and momentum
@@ -187,17 +183,12 @@ class RMSProp(Optimizer):
     def create_state(self, index: Any, weight: NDArray) -> Any:
         return tuple(zeros_like(weight) for _ in range(3 if self.centered else 1))
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        lr, wd, _ = self._begin(index)
+    def _operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
         given: dict[str, Any] = {
             "lr": lr, "wd": wd, "gamma1": self.gamma1, "epsilon": self.epsilon, "clip_weights": self.clip_weights or -1.0,
             **self._limits(),
         }  # fmt: skip
-        if self.centered:
-            square, mean, move = state
-            nd.rmspropalex_update(weight, grad, square, mean, move, out=weight, gamma2=self.gamma2, **given)
-        else:
-            nd.rmsprop_update(weight, grad, state[0], out=weight, **given)
+        return RMSPropAlexUpdate(gamma2=self.gamma2, **given) if self.centered else RMSPropUpdate(**given)
 
 
 @register
@@ -230,7 +221,7 @@ class AdaDelta(Optimizer):
 
 
 @register
-class Ftrl(Optimizer):
+class Ftrl(Stepwise):
     """Follow the regularised leader; see `nd.ftrl_update` for the formula. Many weights become exactly 0.
 
     **Args** `lamda1`: strength of the L1 penalty. **Source** MXNet `optimizer.Ftrl`; McMahan et al., 2013.
@@ -244,16 +235,12 @@ class Ftrl(Optimizer):
     def create_state(self, index: Any, weight: NDArray) -> Any:
         return zeros_like(weight), zeros_like(weight)
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        lr, wd, _ = self._begin(index)
-        leader, total = state
-        nd.ftrl_update(
-            weight, grad, leader, total, out=weight, lr=lr, wd=wd, lamda1=self.lamda1, beta=self.beta, **self._limits()
-        )
+    def _operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
+        return FTRLUpdate(lr=lr, wd=wd, lamda1=self.lamda1, beta=self.beta, **self._limits())
 
 
 @register
-class FTML(Optimizer):
+class FTML(Stepwise):
     """Follow the moving leader; see `nd.ftml_update` for the formula. **Source** MXNet `optimizer.FTML`; Zheng, Kwok, 2017."""
 
     def __init__(self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, **kwargs: Any) -> None:
@@ -265,10 +252,8 @@ class FTML(Optimizer):
     def create_state(self, index: Any, weight: NDArray) -> Any:
         return zeros_like(weight), zeros_like(weight), zeros_like(weight)
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        lr, wd, t = self._begin(index)
-        size, square, leader = state
-        nd.ftml_update(
-            weight, grad, size, square, leader, out=weight, lr=lr, wd=wd, t=t, beta1=self.beta1, beta2=self.beta2, epsilon=self.epsilon,
-            rescale_grad=self.rescale_grad, clip_grad=self.clip_gradient or -1.0,
+    def _operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
+        return FTMLUpdate(
+            lr=lr, wd=wd, t=t, beta1=self.beta1, beta2=self.beta2, epsilon=self.epsilon, rescale_grad=self.rescale_grad,
+            clip_grad=self.clip_gradient or -1.0,
         )  # fmt: skip

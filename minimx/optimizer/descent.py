@@ -5,15 +5,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import nd, random
+from .. import random
 from ..nd import NDArray
-from .optimizer import Optimizer, as_lists, register, zeros_like
+from ..ops.optim import (
+    MPSGDMomUpdate,
+    MPSGDUpdate,
+    NAGMomUpdate,
+    SGDMomUpdate,
+    SGDUpdate,
+    SignSGDUpdate,
+    SignumUpdate,
+    Update,
+)
+from .optimizer import Optimizer, Stepwise, register, zeros_like
 
 __all__ = ["DCASGD", "NAG", "SGD", "SGLD", "Signum", "Test", "ccSGD"]
 
 
 @register
-class SGD(Optimizer):
+class SGD(Stepwise):
     """Stochastic gradient descent: `g = clip(rescale_grad grad) + wd w`, `m = momentum m - lr g`, `w = w + m`.
 
     **Args** `momentum`: what the next step keeps of this one; `lazy_update`: of sparse gradients, without effect here; others as
@@ -30,33 +40,16 @@ class SGD(Optimizer):
     def create_state(self, index: Any, weight: NDArray) -> Any:
         return zeros_like(weight) if self.momentum else None
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        indices, weights, grads, states = as_lists(index, weight, grad, state)
-        limits = self._limits()
-        self._update_count(indices)
-        for array, slope, mom, lr, wd in zip(weights, grads, states, self._get_lrs(indices), self._get_wds(indices)):
-            if mom is None:
-                nd.sgd_update(array, slope, out=array, lr=lr, wd=wd, **limits)
-            else:
-                nd.sgd_mom_update(array, slope, mom, out=array, lr=lr, wd=wd, momentum=self.momentum, **limits)
+    def _operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
+        if state is None:
+            return SGDUpdate(lr=lr, wd=wd, **self._limits())
+        return SGDMomUpdate(lr=lr, wd=wd, momentum=self.momentum, **self._limits())
 
-    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        if not self._is_mixed(weight if isinstance(weight, NDArray) else weight[0]):
-            self.update(index, weight, grad, state)
-            return
-        indices, weights, grads, states = as_lists(index, weight, grad, state)
-        self._update_count(indices)
-        for array, slope, both, lr, wd in zip(weights, grads, states, self._get_lrs(indices), self._get_wds(indices)):
-            descend(array, slope, both, lr, wd, self.momentum, self._limits())
-
-
-def descend(weight: NDArray, grad: NDArray, state: Any, lr: float, wd: float, momentum: float, limits: dict[str, Any]) -> None:
-    """A step in mixed precision. `state`: the momentum or None, and the float32 copy of the weight."""
-    mom, master = state
-    if mom is None:
-        nd.mp_sgd_update(weight, grad, master, out=weight, lr=lr, wd=wd, **limits)
-    else:
-        nd.mp_sgd_mom_update(weight, grad, mom, master, out=weight, lr=lr, wd=wd, momentum=momentum, **limits)
+    def _mixed_operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
+        """The operator in mixed precision. `state`: the momentum or None, and the float32 copy of the weight."""
+        if state[0] is None:
+            return MPSGDUpdate(lr=lr, wd=wd, **self._limits())
+        return MPSGDMomUpdate(lr=lr, wd=wd, momentum=self.momentum, **self._limits())
 
 
 @register
@@ -65,7 +58,7 @@ class ccSGD(SGD):
 
 
 @register
-class NAG(Optimizer):
+class NAG(Stepwise):
     """Nesterov's accelerated gradient: `g = clip(rescale_grad grad) + wd w`, `m = momentum m - lr g`, `w = w + momentum m - lr g`.
 
     **Source** MXNet `optimizer.NAG`, which takes the new weight in g when that goes into m.
@@ -80,12 +73,10 @@ class NAG(Optimizer):
     def create_state(self, index: Any, weight: NDArray) -> Any:
         return zeros_like(weight) if self.momentum else None
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        lr, wd, _ = self._begin(index)
+    def _operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
         if state is None:
-            nd.sgd_update(weight, grad, out=weight, lr=lr, wd=wd, **self._limits())
-        else:
-            nd.nag_mom_update(weight, grad, state, out=weight, lr=lr, wd=wd, momentum=self.momentum, **self._limits())
+            return SGDUpdate(lr=lr, wd=wd, **self._limits())
+        return NAGMomUpdate(lr=lr, wd=wd, momentum=self.momentum, **self._limits())
 
 
 @register
@@ -103,7 +94,7 @@ class SGLD(Optimizer):
 
 
 @register
-class Signum(Optimizer):
+class Signum(Stepwise):
     """Steps of one length, along the sign of the momentum: `m = momentum m - (1 - momentum) (clip(rescale_grad grad) + wd w)`,
     `w = (1 - lr wd_lh) w + lr sign(m)`; without momentum `w = (1 - lr wd) w - lr sign(grad)`.
 
@@ -118,14 +109,10 @@ class Signum(Optimizer):
     def create_state(self, index: Any, weight: NDArray) -> Any:
         return zeros_like(weight) if self.momentum else None
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        lr, wd, _ = self._begin(index)
+    def _operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
         if state is None:
-            nd.signsgd_update(weight, grad, out=weight, lr=lr, wd=wd, **self._limits())
-        else:
-            nd.signum_update(
-                weight, grad, state, out=weight, lr=lr, wd=wd, momentum=self.momentum, wd_lh=self.wd_lh, **self._limits()
-            )
+            return SignSGDUpdate(lr=lr, wd=wd, **self._limits())
+        return SignumUpdate(lr=lr, wd=wd, momentum=self.momentum, wd_lh=self.wd_lh, **self._limits())
 
 
 @register

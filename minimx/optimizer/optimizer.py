@@ -3,13 +3,13 @@
 An optimizer changes a weight in place: `update(index, weight, grad, state)`. It does not own the states (momentum and the like): it makes
 them, `create_state(index, weight)`, and the caller, usually an Updater (updater.py), keeps them. A parameter is known by its *index*, any
 number or name; `param_dict[index]` is the Parameter, or `idx2name[index]` its name, by which multipliers are found. The steps themselves
-are operators (ops/optim.py). Book: chapter 3.
+are operators (ops/optim.py). Book: chapter 4.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,9 @@ from .. import nd
 from ..base import ArgumentError, MXNetError, env_int
 from ..lr_scheduler import LRScheduler
 from ..nd import NDArray
+from ..op import apply
+from ..ops.optim import Update
+from ..ops.optim_multi import Steps
 from ..registry import Registry
 
 __all__ = ["LearningRateError", "Optimizer", "create", "register"]
@@ -221,6 +224,62 @@ class Optimizer:
         """Count an update: the parameter's learning rate and weight decay, and the number of its update, from 1."""
         self._update_count(index)
         return self._get_lr(index), self._get_wd(index), self._index_update_count[index]
+
+
+class Stepwise(Optimizer):
+    """The base of optimizers whose step is one update operator. A subclass overrides `_operator`.
+
+    The steps of several weights become one operation of the engine, in which the cores share and which writes into the memory that is
+    there. An Updater hands over all weights of one dtype, or MXNET_OPTIMIZER_AGGREGATION_SIZE of them at once if that is set; where a
+    subclass overrides an `update`, one by one.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if (type(self).update, type(self).update_multi_precision) == (Stepwise.update, Stepwise.update_multi_precision):
+            self.aggregate_num = aggregation(1 << 30)
+
+    def _operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
+        """The operator for update `t` of a weight, whose inputs are the weight, its gradient, and the arrays of its `state`."""
+        raise NotImplementedError(f"{type(self).__name__} must override _operator")
+
+    def _mixed_operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
+        """The operator for a float16 weight with a float32 copy, for an optimizer that has one."""
+        raise NotImplementedError
+
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Change `weight` and `state` in place by one step along `grad`; all may be lists, for several weights."""
+        self._advance(self._operator, *as_lists(index, weight, grad, state))
+
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        rows = as_lists(index, weight, grad, state)
+        if not self._is_mixed(rows[1][0]):
+            self.update(index, weight, grad, state)
+        elif type(self)._mixed_operator is not Stepwise._mixed_operator:
+            self._advance(self._mixed_operator, *rows)
+        else:
+            for each in zip(*rows):
+                super().update_multi_precision(*each)
+
+    def _advance(
+        self, operator: Callable[..., Update], indices: list[Any], weights: list[Any], grads: list[Any], states: list[Any]
+    ) -> None:
+        """Make one step of each weight, as a single operation."""
+        self._update_count(indices)
+        steps, arrays = [], []
+        counts = (self._index_update_count[each] for each in indices)
+        rates = zip(self._get_lrs(indices), self._get_wds(indices), counts)
+        for weight, grad, state, given in zip(weights, grads, states, rates):
+            held = state if isinstance(state, (tuple, list)) else (state,)
+            steps.append(operator(state, *given))
+            arrays += [weight, grad, *(array for array in held if array is not None)]
+        if steps and len({weight.var for weight in weights}) == len(weights):
+            apply(Steps(tuple(steps)), *arrays)
+            return
+        first = 0  # some share memory: one after the other
+        for step in steps:
+            apply(Steps((step,)), *arrays[first : first + len(step.inputs)])
+            first += len(step.inputs)
 
 
 class OptimizerArgumentError(ArgumentError, AssertionError):

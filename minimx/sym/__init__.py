@@ -1,7 +1,7 @@
 """`mx.sym`: computations that are described before they are run.
 
 The operators are the same functions as in `mx.nd`: ops/public.py lists them. What only Symbols have is in this package: the graph
-(graph.py, symbol.py), shapes (trial.py, infer.py), files (serialize.py), and execution (executor.py). Book: chapter 2.
+(graph.py, symbol.py), shapes (trial.py, infer.py), files (serialize.py), and execution (executor.py). Book: chapter 3.
 """
 
 from .. import autograd

@@ -1,6 +1,6 @@
 """Binding: an Executor for a graph, on the caller's arrays (`bind`) or on arrays that are made for it (`simple_bind`).
 
-Both work out the specs of all entries first: whatever does not fit is an error here, with the node's name. Book: chapter 2.
+Both work out the specs of all entries first: whatever does not fit is an error here, with the node's name. Book: chapter 3.
 """
 
 from __future__ import annotations
@@ -36,6 +36,11 @@ def bind(
     arrays = _arrays("args", args, arguments, complete=True)
     aux = _arrays("aux_states", [] if aux_states is None else aux_states, states, complete=True)
     grads = _arrays("args_grad", {} if args_grad is None else args_grad, arguments, complete=False)
+    for node, array, grad in zip(arguments, arrays, grads):
+        if grad is not None and grad.shape != array.shape:
+            raise ShapeError(
+                f"bind: {node.name} has shape {array.shape}, its array in args_grad {grad.shape}; they must be equal"
+            )
     reqs = [req if grad is not None else "null" for req, grad in zip(_requests(grad_req, arguments), grads)]
     order = topological_order(symbol.entries)
     specs = {node: array.spec for node, array in zip([*arguments, *states], [*arrays, *aux])}
@@ -85,7 +90,7 @@ def _requests(grad_req: Any, nodes: Sequence[Node]) -> list[str]:
             f"grad_req has {len(listed)} entries, the symbol {len(nodes)} arguments: {', '.join(node.name for node in nodes)}"
         )
     for each in listed:
-        if each not in GRAD_REQS:
+        if not isinstance(each, str) or each not in GRAD_REQS:
             raise ArgumentError(f"grad_req is {each!r}, must be one of {', '.join(GRAD_REQS)}")
     return listed
 
@@ -105,9 +110,7 @@ def simple_bind(
             raise ArgumentError("grad_req is empty")
         reqs = _requests(grad_req, arguments)
         nodes = [*arguments, *states]
-        known = {
-            node: infer.known_shape(node.name, shapes[node.name]) for node in nodes if isinstance(shapes.get(node.name), tuple)
-        }
+        known = {node: infer.known_shape(node.name, shapes[node.name]) for node in nodes if shapes.get(node.name) is not None}
         dtypes = {node: as_dtype(type_dict[node.name]) for node in nodes if type_dict is not None and node.name in type_dict}
         specs = infer.complete(symbol.entries, {node: shape for node, shape in known.items() if shape}, dtypes)
         sources = _Sources(shared_arg_names, shared_exec, shared_buffer)

@@ -2,7 +2,7 @@
 
 `a + b` broadcasts arrays, while on Symbols it is MXNet's elemwise_add, which wants equal shapes. Each node that
 one of Python's operators made remembers the operator that broadcasts (`Node.broadcast`). Here graphs are rewritten with those, in loops and
-branches, too: everywhere, or only where the shapes of the operands differ. Blocks decide which (gluon/broadcasting.py). Book: chapter 3.
+branches, too: everywhere, or only where the shapes of the operands differ. Blocks decide which (gluon/broadcasting.py). Book: chapter 4.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """CachedOp: a graph that is called like an operator. It is what a hybridized block becomes.
 
-The graph is put into a list of steps once: which operator, on which values, and which values nobody needs after it. A call then runs
-the steps one after the other under autograd's mode of the calling thread, so that the tape, the training flag and random keys are
-those of the caller. One CachedOp serves all shapes, dtypes and devices. Book: chapter 3.
+A call runs a program for the shapes, dtypes and device of its arrays and for autograd's mode of the calling thread (compiled.py). One
+CachedOp serves them all. While a hook watches, the operators run one by one instead, so that there is something to see. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .. import nd
-from ..base import ArgumentError, DTypeError, ShapeError
+from ..base import ArgumentError, ShapeError, shown
 from ..device import Context, current_context
-from ..nd.ndarray import NDArray, invoke
-from ..op import Op
-from . import infer
-from .conventions import in_node, input_label
-from .graph import Entry, Node, topological_order
+from ..fields import converted
+from ..nd.ndarray import NDArray
+from .compiled import CompiledGraph
+from .conventions import input_label
+from .graph import Node
 from .symbol import Symbol
 
 __all__ = ["CachedOp"]
@@ -32,24 +31,11 @@ FLAGS = frozenset({
 Hook = Callable[[str, str, NDArray], Any]
 
 
-class Step:
-    """One operator of the list. Values are numbered: the variables first, and then the outputs of all steps in order."""
-
-    __slots__ = ("node", "op", "inputs", "count", "dropped")
-
-    def __init__(self, node: Node, op: Op, inputs: list[int | None]) -> None:
-        self.node = node
-        self.op = op
-        self.inputs = inputs
-        self.count = op.num_visible  # outputs that others may read; in training there may be more, for the gradient
-        self.dropped: list[int] = []  # values that no later step reads
-
-
 class CachedOp:
     """A graph as a function of arrays.
 
     **Args** `sym`: the graph. `flags`: pairs of names and values, as `HybridBlock.hybridize` takes them: static_alloc, static_shape,
-    inline_limit, ... ; they never change a result. **Source** MXNet `ndarray.CachedOp`.
+    inline_limit, ... ; they never change a result. `name`: what its programs are called. **Source** MXNet `ndarray.CachedOp`.
 
     >>> from minimx import sym
     >>> x = sym.var("x")
@@ -58,16 +44,17 @@ class CachedOp:
     [1.0, 4.0, 9.0]
     """
 
-    def __init__(self, sym: Symbol, flags: Iterable[tuple[str, Any]] | Mapping[str, Any] = ()) -> None:
+    def __init__(self, sym: Symbol, flags: Iterable[tuple[str, Any]] | Mapping[str, Any] = (), name: str | None = None) -> None:
+        if not isinstance(sym, Symbol):
+            raise ArgumentError(f"CachedOp: sym must be a Symbol, got {shown(sym)}")
         self.flags = dict(flags)
         unknown = self.flags.keys() - FLAGS
         if unknown:
             raise ArgumentError(f"CachedOp: unknown flag {', '.join(sorted(unknown))}; it takes {', '.join(sorted(FLAGS))}")
         self.symbol = sym
-        self.order = topological_order(sym.entries)
-        self.variables = [node for node in self.order if node.op is None]
-        self._steps, self._outputs = steps_of(self.order, sym.entries)
-        self._has_open_shapes = any(is_open(step.op) for step in self._steps)
+        self.graph = CompiledGraph(name or sym.name or "graph", sym.entries, static=bool(self.flags.get("static_alloc")))
+        self.graph.inline_limit = converted("CachedOp", "inline_limit", "int", self.flags.get("inline_limit", 2))
+        self.variables = self.graph.variables
         self._hook: Hook | None = None
         self._monitor_all = False
 
@@ -89,38 +76,21 @@ class CachedOp:
             targets = list(out) if isinstance(out, (list, tuple)) else [out]
             if len(targets) != len(outputs):
                 raise ArgumentError(f"CachedOp: out has {len(targets)} arrays, the graph {len(outputs)} outputs")
-            for target, output in zip(targets, outputs):
+            for node, target, output in zip([node for node, _ in self.graph.heads], targets, outputs):
+                if not isinstance(target, NDArray):
+                    raise ArgumentError(f"CachedOp: out must hold NDArrays, got {shown(target)}")
+                if target.spec != output.spec:
+                    raise ShapeError(
+                        f"CachedOp: out is {target.spec}, the output of {node.name} is {output.spec}; they must be equal"
+                    )
                 target[:] = output
             outputs = targets
         return outputs[0] if len(outputs) == 1 else outputs
 
     def _run(self, arrays: list[NDArray], context: Context) -> list[NDArray]:
-        """Apply the operators to the arrays of the variables, one after the other."""
-        values: list[Any] = [*arrays]
-        settled = self._settled(arrays)
-        for step in self._steps:
-            operands = [None if number is None else values[number] for number in step.inputs]
-            if self._hook is not None and self._monitor_all:
-                self._show(step, [input_label(step.op, step.node.name, i) for i in range(len(operands))], operands)
-            try:
-                outputs = invoke(settled.get(step, step.op), operands, None, context)[: step.count]
-            except (ShapeError, DTypeError, ArgumentError) as error:
-                raise in_node(step.node.name, error) from None
-            if self._hook is not None:
-                self._show(step, [step.node.output_name(i) for i in range(step.count)], outputs)
-            values += outputs
-            for number in step.dropped:
-                values[number] = None
-        return [values[number] for number in self._outputs]
-
-    def _settled(self, arrays: Sequence[NDArray]) -> dict[Step, Op]:
-        """Operators that make arrays of a shape that is open in the graph, zeros((0, 8)), with the lengths that these inputs ask for."""
-        if not self._has_open_shapes:
-            return {}
-        known = {(node, 0): array.shape for node, array in zip(self.variables, arrays)}
-        dtypes = {(node, 0): array.spec.dtype for node, array in zip(self.variables, arrays)}
-        shapes = infer.spread_shapes(self.order, known, dtypes)
-        return {step: infer.settled(step.node, shapes) for step in self._steps if is_open(step.op)}
+        if self._hook is None:
+            return self.graph(arrays, context)
+        return self.graph.interpret(arrays, context, self._show_inputs if self._monitor_all else None, self._show_outputs)
 
     # ---- watching
 
@@ -128,40 +98,20 @@ class CachedOp:
         """Have `callback(name, operator, value)` called for each output of each operator; with `monitor_all` for inputs, too."""
         self._hook, self._monitor_all = callback, monitor_all
 
-    def _show(self, step: Step, names: Sequence[str], values: Sequence[NDArray | None]) -> None:
+    def _show_inputs(self, node: Node, operands: Sequence[NDArray | None]) -> None:
+        assert node.op is not None
+        self._show(node, [input_label(node.op, node.name, index) for index in range(len(operands))], operands)
+
+    def _show_outputs(self, node: Node, outputs: Sequence[NDArray | None]) -> None:
+        assert node.op is not None
+        self._show(node, [node.output_name(index) for index in range(node.op.num_visible)], outputs)
+
+    def _show(self, node: Node, names: Sequence[str], values: Sequence[NDArray | None]) -> None:
         assert self._hook is not None
+        assert node.op is not None
         for name, value in zip(names, values):
             if value is not None:
-                self._hook(name, step.op.name, value)
-
-
-def steps_of(order: Sequence[Node], heads: Sequence[Entry]) -> tuple[list[Step], list[int]]:
-    """The operators of a graph as a list of steps, and the numbers of its outputs."""
-    numbers: dict[Entry, int] = {}
-    for node in order:
-        if node.op is None:
-            numbers[node, 0] = len(numbers)
-    steps = []
-    last: dict[int, Step] = {}
-    for node in order:
-        if node.op is not None:
-            inputs = [None if entry is None else numbers[entry] for entry in node.inputs]
-            step = Step(node, node.op, inputs)
-            steps.append(step)
-            for index in range(step.count):
-                numbers[node, index] = len(numbers)
-            last.update((number, step) for number in inputs if number is not None)
-    outputs = [numbers[entry] for entry in heads]
-    for number, step in last.items():
-        if number not in outputs:
-            step.dropped.append(number)
-    return steps, outputs
-
-
-def is_open(op: Op) -> bool:
-    """Whether an operator without inputs makes an array of a shape that is not known completely."""
-    shape = getattr(op, "shape", None)
-    return not op.inputs and isinstance(shape, tuple) and 0 in shape
+                self._hook(name, node.op.name, value)
 
 
 nd.CachedOp = CachedOp  # type: ignore[attr-defined]  # MXNet has it there; nd itself needs no graphs

@@ -41,7 +41,7 @@ def hint_of(op: Op) -> str:
 # Outputs are called `<node>_output`, several `<node>_output0`, `<node>_output1`, ...; here the operators whose outputs have names.
 OUTPUTS = {
     "BatchNorm": ("output", "mean", "var"), "BilinearSampler": ("output", "tmp"), "Dropout": ("output", "mask"),
-    "_contrib_BatchNormWithReLU": ("output", "mean", "var"),
+    "_contrib_BatchNormWithReLU": ("output", "mean", "var"), "_contrib_SyncBatchNorm": ("output", "mean", "var"),
     "GridGenerator": ("output", "grid_dst"), "GroupNorm": ("output", "mean", "std"), "InstanceNorm": ("output", "mean", "var"),
     "L2Normalization": ("output", "norm"), "LRN": ("output", "tmp_norm"), "LayerNorm": ("output", "mean", "std"),
     "LeakyReLU": ("output", "mask"), "Pooling": ("output", "workspace"), "RNN": ("output", "state_output", "statecell_output"),
@@ -52,7 +52,7 @@ OUTPUTS = {
 COUNTS = {
     "BatchNorm": 3, "BilinearSampler": 2, "CTCLoss": 2, "Correlation": 3, "Dropout": 2, "GridGenerator": 2, "GroupNorm": 3,
     "InstanceNorm": 3, "L2Normalization": 2, "LRN": 2, "LayerNorm": 3, "ROIPooling": 2, "SpatialTransformer": 3,
-    "_contrib_BatchNormWithReLU": 4,
+    "_contrib_BatchNormWithReLU": 4, "_contrib_SyncBatchNorm": 3,
     "_linalg_slogdet": 4,
     "sort": 2,
 }  # fmt: skip
@@ -116,15 +116,26 @@ def listed(attrs: dict[str, str]) -> dict[str, str]:
     return {**attrs, **plain}
 
 
-# Attributes that MXNet's layers (Gluon) always pass, so that they stand in its files although they have their default.
-SPELT_OUT = {
+# MXNet writes the attributes that a call gives. Which of ours were given nobody knows any more when the node is made, so those are written
+# that differ from their defaults; and here are those that MXNet's layers (Gluon) give all the same. Most layers call their node `fwd`.
+SPELT_OUT_BY_LAYERS = {
     "BatchNorm": ("axis", "eps", "fix_gamma", "momentum", "use_global_stats"),
     "_contrib_BatchNormWithReLU": ("axis", "eps", "fix_gamma", "momentum", "use_global_stats"),
+    "_contrib_SyncBatchNorm": ("eps", "fix_gamma", "key", "momentum", "ndev", "use_global_stats"),
     "Convolution": ("dilate", "kernel", "layout", "no_bias", "num_filter", "num_group", "pad", "stride"),
     "Deconvolution": ("adj", "dilate", "kernel", "layout", "no_bias", "num_filter", "num_group", "pad", "stride"),
+    "Dropout": ("axes", "cudnn_off", "p"),
     "Embedding": ("dtype", "input_dim", "output_dim", "sparse_grad"),
     "FullyConnected": ("flatten", "no_bias", "num_hidden"),
+    "InstanceNorm": ("eps",),
+    "LeakyReLU": ("act_type", "slope"),
     "Pooling": ("global_pool", "kernel", "layout", "pad", "pool_type", "pooling_convention", "stride"),
+}  # fmt: skip
+SPELT_OUT = {
+    "CTCLoss": ("blank_label", "use_data_lengths", "use_label_lengths"),
+    "Concat": ("dim",),
+    "GroupNorm": ("eps", "num_groups"),
+    "LayerNorm": ("axis", "eps"),
     "RNN": (
         "bidirectional", "lstm_state_clip_max", "lstm_state_clip_min", "lstm_state_clip_nan", "mode", "num_layers", "p", "projection_size",
         "state_outputs", "state_size", "use_sequence_length",
@@ -138,12 +149,19 @@ def attr_text(value: Any) -> str:
     return value.name if isinstance(value, np.dtype) else str(value)
 
 
-def written_attrs(op: Op, operands: int) -> dict[str, str]:
-    """The attributes of a node that a function made: those that differ from their defaults, and those that MXNet always writes."""
+def written_attrs(op: Op, operands: int, called: str | None = None) -> dict[str, str]:
+    """The attributes of a node that a function made, which was told to call it `called`."""
     values = {spelt(field): getattr(op, field.name) for field in dataclasses.fields(op)}
-    spelt_out = (key for key in SPELT_OUT.get(op.name, ()) if values.get(key) is not None)
-    attrs = {key: attr_text(values[key]) for key in spelt_out if not (isinstance(values[key], tuple) and not values[key])}
+    always = SPELT_OUT_BY_LAYERS.get(op.name, ()) if called == "fwd" else SPELT_OUT.get(op.name, ())
+    attrs = {key: attr_text(values[key]) for key in always if values.get(key) is not None or op.name == "RNN"}
+    if op.name == "LeakyReLU" and values["act_type"] != "leaky":
+        attrs.pop("slope", None)  # PReLU learns it
     attrs.update(op.attrs())
+    if op.name == "Reshape" and attrs.get("shape") == "(-1,)":
+        attrs["shape"] = "-1"  # as it mostly was given, by recurrent layers always
+    axis = values.get("axis")
+    if isinstance(axis, tuple) and len(axis) == 1:
+        attrs["axis"] = str(axis[0])  # as it mostly was given: mean(axis=0)
     if op.inputs and op.inputs[-1].endswith("*") and "num_outputs" not in attrs:
         attrs["num_args"] = str(operands)  # MXNet cannot read the node without it
     return attrs
@@ -155,6 +173,8 @@ INITIALIZERS = {
     ("BatchNorm", "moving_var"): '["one", {}]',
     ("_contrib_BatchNormWithReLU", "moving_mean"): '["zero", {}]',
     ("_contrib_BatchNormWithReLU", "moving_var"): '["one", {}]',
+    ("_contrib_SyncBatchNorm", "moving_mean"): '["zero", {}]',
+    ("_contrib_SyncBatchNorm", "moving_var"): '["one", {}]',
     ("LeakyReLU", "gamma"): '["Constant", {"value": 0.25}]',
     ("UpSampling", "weight"): '["bilinear", {}]',
 }
@@ -174,7 +194,9 @@ def require_strings(attrs: dict[str, Any]) -> None:
 
 def in_node(name: str, error: MXNetError) -> MXNetError:
     """The error of an operator's rule, with the node that it was met in."""
-    return type(error)(f"Error in operator {name}: {error}")
+    located = type(error)(f"Error in operator {name}: {error}")
+    located.node = name
+    return located
 
 
 # MXNet has no gradient for these, and refuses to bind a graph that would need one.

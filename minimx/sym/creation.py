@@ -9,12 +9,13 @@ import numpy as np
 
 from ..attribute import AttrScope
 from ..base import CODE_OF_DTYPE, ArgumentError, DTypeLike, as_dtype
+from ..files import PathLike
 from ..op import Op, is_node_key
 from ..ops import creation as _ops, powers
 from ..ops.forms import as_number
 from . import serialize
 from .conventions import attr_text
-from .graph import Node, apply_node
+from .graph import Node, apply_node, given_attrs
 from .symbol import Symbol
 
 ShapeLike = int | Sequence[int]
@@ -47,7 +48,8 @@ def var(
         raise ArgumentError(f"var: name must be a string, got {type(name).__name__}")
     attrs = dict(AttrScope.current.get(attr))
     if shape is not None:
-        attrs["__shape__"] = str(shape if isinstance(shape, int) else tuple(shape))
+        lengths = as_open_shape(f"var {name!r}", shape)
+        attrs["__shape__"] = str(lengths[0] if isinstance(shape, int) else lengths)
     for key, factor in (("__lr_mult__", lr_mult), ("__wd_mult__", wd_mult)):
         if factor is not None:
             attrs[key] = str(factor)
@@ -83,15 +85,13 @@ def Group(symbols: Sequence[Symbol], create_fn: type[Symbol] = Symbol) -> Symbol
 
 def created(op: Op, given: dict[str, Any], how: dict[str, Any]) -> Symbol:
     """A node of an operator without inputs, with the attributes `given` written down. `how`: name, attr, further attributes."""
-    node_attrs = {key: value for key, value in how.items() if is_node_key(key)}
-    unknown = how.keys() - node_attrs.keys() - {"name", "attr", "ctx"}
+    unknown = {key for key in how if not is_node_key(key)} - {"name", "attr", "ctx"}
     if how.get("stype", "default") == "default":
         unknown -= {"stype"}
     if unknown:
         raise ArgumentError(f"{op.name}: unknown argument {', '.join(sorted(unknown))}; it takes {', '.join(given)}, name, attr")
-    attr = {**(how.get("attr") or {}), **node_attrs}
     texts = {key: attr_text(value) for key, value in given.items()}
-    return Symbol(apply_node(op, [], how.get("name"), None, attr, texts).outputs)
+    return Symbol(apply_node(op, [], how.get("name"), None, given_attrs(op, how), texts).outputs)
 
 
 def as_open_shape(name: str, shape: ShapeLike) -> tuple[int, ...]:
@@ -182,7 +182,7 @@ def hypot(left: Any, right: Any) -> Any:
 # ---- files
 
 
-def load(fname: str) -> Symbol:
+def load(fname: PathLike) -> Symbol:
     """The graph in a JSON file that MXNet (from 0.8 on) or `Symbol.save` wrote. **Raises** MXNetError if it cannot be read."""
     return Symbol(serialize.read_file(fname))
 

@@ -2,7 +2,7 @@
 
 An unknown dtype that the operator takes in one way only is that; where all ways give one result, the result is known; and where the
 result is known from elsewhere, it tells the input. The rule needs shapes, too: the known ones, or any that the operator takes.
-A dtype is unknown where it is None. Book: chapter 2.
+A dtype is unknown where it is None. Book: chapter 3.
 """
 
 from __future__ import annotations

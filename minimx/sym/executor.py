@@ -1,8 +1,8 @@
 """Executing a graph: an Executor holds a graph's arrays and runs it forward and backward.
 
 It is made by `bind` (bind.py), which has worked out the specs of all entries, so that nothing can fail to fit in the middle of a run.
-`run` applies the operators one after the other, on the tape of autograd if gradients are wanted; `backward` reads that tape. Outputs
-are always written into the same arrays. Book: chapter 2.
+`forward` runs the graph's program (compiled.py), on the tape of autograd if gradients are wanted; `backward` reads that tape. Outputs
+are always written into the same arrays. Book: chapter 3.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ import numpy as np
 
 from .. import autograd
 from ..autograd import Leaf
-from ..base import ArgumentError, MXNetError, ShapeError
+from ..base import ArgumentError, MXNetError, ShapeError, shown
 from ..device import Context
 from ..nd.creation import zeros
-from ..nd.entry import invoke
 from ..nd.ndarray import NDArray
 from ..op import Op, Shape, Spec
 from . import infer, serialize, trial
+from .compiled import CompiledGraph, ProgramNode
 from .conventions import NO_GRADIENT, input_label, stored_outputs
 from .graph import Entry, Node, inputs_of, topological_order
+from .program import Program
 
 if TYPE_CHECKING:
     from .symbol import Symbol
@@ -31,27 +32,6 @@ Monitor = Callable[[str, NDArray], Any]
 
 
 # ---- running
-
-
-class Plan:
-    """A graph made ready to run: its nodes in order, the operators with open lengths settled, devices, and when values may go."""
-
-    def __init__(
-        self, heads: Sequence[Entry], specs: Mapping[Entry, Spec], context: Context, groups: Mapping[str, Context] | None
-    ) -> None:
-        self.heads = list(heads)
-        self.order = topological_order(heads)
-        shapes: infer.Facts = {entry: spec.shape for entry, spec in specs.items()}
-        self.ops: dict[Node, Op] = {node: infer.settled(node, shapes) for node in self.order if node.op is not None}
-        self.contexts = placements(self.order, context, groups or {})
-        self.crosses = bool(groups)  # values may have to be copied between devices
-        last: dict[Entry, Node] = {}
-        for node in self.order:
-            last.update((entry, node) for entry in node.inputs if entry is not None)
-        self.dropped: dict[Node, list[Entry]] = {}  # values that nobody reads after a node
-        for entry, node in last.items():
-            if entry not in self.heads:
-                self.dropped.setdefault(node, []).append(entry)
 
 
 def placements(order: Sequence[Node], context: Context, groups: Mapping[str, Context]) -> dict[Node, Context]:
@@ -70,40 +50,6 @@ def placements(order: Sequence[Node], context: Context, groups: Mapping[str, Con
     for node in order:
         found.setdefault(node, context)
     return found
-
-
-def run(
-    plan: Plan, arguments: Mapping[Node, NDArray], monitor: Monitor | None = None, monitor_all: bool = False
-) -> list[NDArray]:
-    """The heads' values from those of the variables. Operators run under the caller's autograd mode, one after the other."""
-    values: dict[Entry, NDArray] = {(node, 0): array for node, array in arguments.items()}
-    for node in plan.order:
-        if node.op is None:
-            continue
-        context = plan.contexts[node]
-        operands = [None if entry is None else values[entry] for entry in node.inputs]
-        if plan.crosses:
-            operands = [each if each is None or each.context == context else each.as_in_context(context) for each in operands]
-        if monitor is not None and monitor_all:
-            _show_inputs(node, operands, monitor)
-        outputs = invoke(plan.ops[node], operands, None, context)
-        for index, output in enumerate(outputs):
-            values[node, index] = output
-            if monitor is not None:
-                monitor(node.output_name(index), output)
-        for entry in plan.dropped.get(node, ()):
-            del values[entry]
-    return [values[entry] for entry in plan.heads]
-
-
-def _show_inputs(node: Node, operands: Sequence[NDArray | None], monitor: Monitor) -> None:
-    """Tell a monitor the inputs of a node: a variable by its own name first, and then each by the node's."""
-    assert node.op is not None
-    for index, (entry, operand) in enumerate(zip(node.inputs, operands)):
-        if entry is not None and operand is not None:
-            if entry[0].op is None:
-                monitor(entry[0].name, operand)
-            monitor(input_label(node.op, node.name, index), operand)
 
 
 def require_differentiable(order: Sequence[Node], heads: Sequence[Entry], wanted: set[Node]) -> None:
@@ -143,7 +89,9 @@ class Executor:
         self._grad_req = reqs
         self._group2ctx = group2ctx
         self._arguments, self._states = inputs_of(symbol.entries)
-        self._plan = Plan(symbol.entries, specs, ctx, group2ctx)
+        self._order = topological_order(symbol.entries)
+        self._graph = CompiledGraph(symbol.name or "graph", symbol.entries, [*self._arguments, *self._states], static=True)
+        self._contexts = placements(self._order, ctx, group2ctx or {})
         self._monitor: Monitor | None = None
         self._monitor_all = False
         self._heads: list[NDArray] = []  # the outputs of the last forward, on the tape
@@ -152,9 +100,9 @@ class Executor:
         self.grad_arrays = grads
         self.aux_arrays = aux
         wanted = {node for node, grad, req in zip(self._arguments, grads, reqs) if grad is not None and req != "null"}
-        require_differentiable(self._plan.order, symbol.entries, wanted)
+        require_differentiable(self._order, symbol.entries, wanted)
         if outputs is None:
-            outputs = [zeros_of(specs[entry], self._plan.contexts[entry[0]]) for entry in symbol.entries]
+            outputs = [zeros_of(specs[entry], self._contexts[entry[0]]) for entry in symbol.entries]
         self.outputs = outputs
 
     # ---- by name
@@ -188,20 +136,59 @@ class Executor:
         whose values are copied into the arguments first. **Raises** TypeError for an unknown name, ValueError for another shape.
         """
         self._feed(kwargs)
-        arguments: dict[Node, NDArray] = dict(zip(self._states, self.aux_arrays))
+        arguments: list[NDArray] = []
         self._leaves = []
-        for node, array, grad, req in zip(self._arguments, self.arg_arrays, self.grad_arrays, self._grad_req):
-            arguments[node] = array.detach()  # a view of the same memory with a place on the tape of its own
+        for array, grad, req in zip(self.arg_arrays, self.grad_arrays, self._grad_req):
+            argument = array.detach()  # a view of the same memory with a place on the tape of its own
+            arguments.append(argument)
             if grad is not None and req != "null":
                 leaf = Leaf(grad, req)
-                arguments[node].node = leaf
+                argument.node = leaf
                 self._leaves.append(leaf)
         with (autograd.record if self._leaves else autograd.pause)(train_mode=is_train):
-            self._heads = run(self._plan, arguments, self._monitor, self._monitor_all)
+            self._heads = self._run([*arguments, *self.aux_arrays])
         with autograd.pause(train_mode=is_train):
             for output, head in zip(self.outputs, self._heads):
                 output[:] = head
         return self.outputs
+
+    def _run(self, arrays: list[NDArray]) -> list[NDArray]:
+        """The heads' values: by a program, or operator by operator if somebody watches, or if they are on several devices."""
+        if self._monitor is None and not self._group2ctx:
+            return self._graph(arrays, self._ctx)
+        before = self._show_inputs if self._monitor is not None and self._monitor_all else None
+        after = None if self._monitor is None else self._show_outputs
+        return self._graph.interpret(arrays, self._ctx, before, after, self._contexts if self._group2ctx else None)
+
+    def _show_inputs(self, node: Node, operands: Sequence[NDArray | None]) -> None:
+        """Tell the monitor the inputs of a node: a variable by its own name first, and then each by the node's."""
+        assert node.op is not None
+        assert self._monitor is not None
+        for index, (entry, operand) in enumerate(zip(node.inputs, operands)):
+            if entry is not None and operand is not None:
+                if entry[0].op is None:
+                    self._monitor(entry[0].name, operand)
+                self._monitor(input_label(node.op, node.name, index), operand)
+
+    def _show_outputs(self, node: Node, outputs: Sequence[NDArray | None]) -> None:
+        assert self._monitor is not None
+        for index, output in enumerate(outputs):
+            if output is not None:
+                self._monitor(node.output_name(index), output)
+
+    @property
+    def program(self) -> Program:
+        """The program of the last `forward` (before one: of inference), with its gradients if there are any: `source`, `report()`.
+
+        **Raises** MXNetError for a graph that has none, since an operator depends on values.
+        """
+        found = self._program()
+        return self._graph.program_of([*self.arg_arrays, *self.aux_arrays], self._ctx) if found is None else found
+
+    def _program(self) -> Program | None:
+        """The program that the last forward ran."""
+        node = next((head.node for head in self._heads if isinstance(head.node, ProgramNode)), None)
+        return None if node is None else node.program
 
     def _feed(self, values: Mapping[str, Any]) -> None:
         """Copy values into arguments."""
@@ -255,16 +242,22 @@ class Executor:
 
     def _head_gradients(self, out_grads: Any) -> list[NDArray | None]:
         """One gradient for each output, None where it is missing."""
+        names = self._symbol.list_outputs()
         if out_grads is None:
             listed = []
         elif isinstance(out_grads, dict):
-            listed = [out_grads.get(name) for name in self._symbol.list_outputs()]
+            unknown = [name for name in out_grads if name not in names]
+            if unknown:
+                raise ArgumentError(f"backward: no output is called {', '.join(map(str, unknown))}; there are {', '.join(names)}")
+            listed = [out_grads.get(name) for name in names]
         else:
             listed = list(out_grads) if isinstance(out_grads, (list, tuple)) else [out_grads]
         for gradient in listed:
             if gradient is not None and not isinstance(gradient, NDArray):
                 raise ArgumentError(f"backward: gradients of outputs must be NDArrays, got {type(gradient).__name__}")
-        return (listed + [None] * len(self._heads))[: len(self._heads)]
+        if len(listed) > len(names):
+            raise ArgumentError(f"backward: {len(listed)} gradients are given, the symbol has {len(names)} outputs")
+        return listed + [None] * (len(names) - len(listed))
 
     # ---- changes
 
@@ -284,8 +277,13 @@ class Executor:
                         f"copy_params_from: no {what} is called {name!r}; the symbol has {', '.join(targets) or 'none'}"
                     )
 
-    def set_monitor_callback(self, callback: Monitor, monitor_all: bool = False) -> None:
-        """Have `callback(name, array)` called for each output of each node during `forward`; with `monitor_all` for inputs, too."""
+    def set_monitor_callback(self, callback: Monitor | None, monitor_all: bool = False) -> None:
+        """Have `callback(name, array)` called for each output of each node during `forward`; with `monitor_all` for inputs, too.
+
+        None ends that.
+        """
+        if callback is not None and not callable(callback):
+            raise ArgumentError(f"set_monitor_callback: a function is wanted, got {shown(callback)}")
         self._monitor, self._monitor_all = callback, monitor_all
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Shape) -> Executor:
@@ -321,8 +319,9 @@ class Executor:
         """Specs of all entries for new shapes of some arguments; those of which nothing follows keep theirs."""
         nodes = [*self._arguments, *self._states]
         given = infer.assigned(nodes, (), shapes, "reshape", self._arguments)
-        known = {(node, 0): infer.known_shape(node.name, shape) for node, shape in given.items()}
-        order = self._plan.order
+        known: infer.Facts = {(node, 0): infer.declared_shape(node) for node in nodes}
+        known.update(((node, 0), infer.known_shape(node.name, shape)) for node, shape in given.items())
+        order = self._order
         facts = infer.spread_shapes(order, known, {})
         for node in nodes:
             if not trial.is_whole(facts.get((node, 0))):
@@ -367,6 +366,9 @@ def _ignores_head_gradient(node: Node, head: NDArray) -> bool:
     if node.op.name == "BlockGrad":
         return True
     source = head.node
+    if isinstance(source, ProgramNode):
+        gradients = source.program.gradients
+        return gradients is not None and not gradients.flows[head.index]
     if source is None or stored_outputs(node.op) > 1 or source.num_outputs > 1:
         return False
     with autograd.pause():

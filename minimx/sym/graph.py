@@ -3,16 +3,18 @@
 A node is an operator with a name, its inputs, and its attributes as MXNet writes them; a node without an operator is a variable,
 whose value comes from outside. An *entry* is one output of a node: (node, number). A graph is given by its heads, the entries that
 are asked for; everything else follows from the inputs. Nodes are shared between graphs and never change their inputs.
-Book: chapter 2.
+Book: chapter 3.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..attribute import AttrScope
-from ..base import ArgumentError, MXNetError
+from ..base import ArgumentError, MXNetError, shown
 from ..name import NameManager
 from ..op import Op, find, input_names, is_node_key
 from .conventions import (
@@ -27,6 +29,7 @@ from .conventions import (
 )
 
 Entry: TypeAlias = "tuple[Node, int]"
+MOST_OUTPUTS = 1 << 20  # of a node: a file, or a mistake, may ask for any number
 
 
 class Node:
@@ -34,10 +37,13 @@ class Node:
 
     `inputs` stand in the order of `op.inputs`; None where an optional one is absent. `attrs` are strings: the operator's own, and
     those of the node, which are called `__like_this__`. `earlier` says how often operators of no graph that is left have written to a
-    variable: a file may say so of an auxiliary state, and is written again as it was.
+    variable: a file may say so of an auxiliary state, and is written again as it was. `number` counts all nodes as they are made: the
+    order in which a user's code made them is one in which they can run, and in which random numbers are drawn. `broadcast` is the operator
+    that broadcasts, where one of Python's operators made a node that does not: a hybridized block computes with it, as arrays do.
     """
 
-    __slots__ = ("op", "name", "attrs", "inputs", "earlier")
+    __slots__ = ("op", "name", "attrs", "inputs", "earlier", "number", "broadcast")
+    _numbers = itertools.count()
 
     def __init__(self, op: Op | None, name: str, attrs: dict[str, str], inputs: Sequence[Entry | None] = ()) -> None:
         self.op = op
@@ -45,6 +51,8 @@ class Node:
         self.attrs = attrs
         self.inputs = list(inputs)
         self.earlier = 0
+        self.number = next(self._numbers)
+        self.broadcast: Op | None = None
 
     @property
     def outputs(self) -> list[Entry]:
@@ -54,13 +62,23 @@ class Node:
     def output_name(self, index: int) -> str:
         return output_name(self.op, self.name, index)
 
+    def over(self, inputs: Sequence[Entry | None]) -> Node:
+        """A copy of the node on other inputs."""
+        fresh = Node(self.op, self.name, dict(self.attrs), inputs)
+        fresh.broadcast = self.broadcast
+        return fresh
+
     def set_attrs(self, attrs: Mapping[str, Any]) -> None:
         """Add attributes. Raises ArgumentError for a value that is no string, or for one that the operator does not know."""
         require_strings(dict(attrs))
         stored = {stored_key(key): text for key, text in attrs.items()}
         merged = {**self.attrs, **stored}
         if self.op is not None and operator_attrs(stored.items()):
-            self.op = parsed(self.name, self.op.name, merged)
+            changed = parsed(self.name, self.op.name, merged)
+            own = {
+                field.name: getattr(self.op, field.name) for field in dataclasses.fields(changed) if field.metadata.get("hidden")
+            }
+            self.op = dataclasses.replace(changed, **own)
         self.attrs = merged
 
     def __repr__(self) -> str:
@@ -70,9 +88,25 @@ class Node:
 def parsed(name: str, op_name: str, attrs: Mapping[str, str]) -> Op:
     """The operator `op_name` with the attributes `attrs` of the node `name`."""
     try:
-        return find(op_name).from_attrs(dict(attrs))
+        op = find(op_name).from_attrs(dict(attrs))
+        require_possible(op)
     except MXNetError as error:
         raise in_node(name, error) from None
+    return op
+
+
+def require_possible(op: Op) -> None:
+    """Raise ArgumentError for a number of outputs that no operator has."""
+    if not 0 <= op.num_outputs <= MOST_OUTPUTS:
+        raise ArgumentError(f"{op.name}: it would have {op.num_outputs} outputs; 0 to {MOST_OUTPUTS} are possible")
+
+
+def given_attrs(op: Op, how: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a node among the keywords of a call: those in `attr`, and those that any node may have."""
+    attr = how.get("attr") or {}
+    if not isinstance(attr, Mapping):
+        raise ArgumentError(f"{op.name}: attr must be a dict of strings, got {shown(attr)}")
+    return {**attr, **{key: value for key, value in how.items() if is_node_key(key)}}
 
 
 def apply_node(
@@ -88,6 +122,9 @@ def apply_node(
     **Args** `hint`: what an automatic name begins with, if that is not the operator's; `attr`: further attributes of the node;
     `given`: the operator's attributes as the caller wrote them, if they are to be kept in that form.
     """
+    require_possible(op)
+    if name is not None and not isinstance(name, str):
+        raise ArgumentError(f"{op.name}: name must be a str, got {shown(name)}")
     own = dict(AttrScope.current.get(dict(attr) if attr else None))
     for key in own:
         if not is_node_key(key):
@@ -96,7 +133,7 @@ def apply_node(
                 "operator is passed to its function"
             )
     named = NameManager.current.get(name, hint or hint_of(op))
-    attrs = written_attrs(op, len(operands)) if given is None else dict(given)
+    attrs = written_attrs(op, len(operands), name) if given is None else dict(given)
     attrs.update((stored_key(key), str(value)) for key, value in own.items())
     return Node(op, named, attrs, completed(op, operands, named, attrs))
 
@@ -188,6 +225,6 @@ def copied(heads: Sequence[Entry], values: Mapping[Node, Entry] | None = None) -
             return None
         return values[entry[0]] if entry[0] in values else (fresh[entry[0]], entry[1])
 
-    for node in topological_order(heads):
-        fresh[node] = Node(node.op, node.name, dict(node.attrs), [renewed(entry) for entry in node.inputs])
-    return [(fresh[node], index) for node, index in heads]
+    for node in sorted(topological_order(heads), key=lambda each: each.number):  # so that the copies come in the same order
+        fresh[node] = node.over([renewed(entry) for entry in node.inputs])
+    return [values.get(node) or (fresh[node], index) for node, index in heads]

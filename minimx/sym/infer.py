@@ -2,7 +2,7 @@
 
 What is known about each entry spreads from node to node, from inputs to outputs and back, until nothing changes: a weight's shape from
 its data, a batch size from a label, data from what it is added to. trial.py says what one operator makes of what is known about it.
-Two sources that contradict each other are an error, with the node's name. Book: chapter 2.
+Two sources that contradict each other are an error, with the node's name. Book: chapter 3.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..base import DTYPE_OF_CODE, FLOAT32, ArgumentError, DTypeError, MXNetError, ShapeError, as_dtype
+from ..base import DTYPE_OF_CODE, FLOAT32, ArgumentError, DTypeError, MXNetError, ShapeError, as_dtype, shown
 from ..op import Op, Shape, Spec
 from . import dtype_trial, trial
+from .composite import Composite
 from .conventions import in_node
 from .graph import Entry, Node, inputs_of, topological_order
 
@@ -31,7 +32,7 @@ V = TypeVar("V")
 def _spread(
     order: Sequence[Node],
     facts: Facts,
-    deduce: Callable[[Node, Op, Any, Any, trial.Present], tuple[Any, Any]],
+    deduce: Callable[[Node, Op, Any, Any, trial.Present], tuple[Sequence[Any], Sequence[Any]]],
     merge: Callable[[Any, Any], Any],
     is_known: Callable[[Any], bool],
 ) -> None:
@@ -77,7 +78,9 @@ def spread_shapes(order: Sequence[Node], known: Facts, dtypes: Facts) -> Facts:
 
     def deduce(
         node: Node, op: Op, inputs: trial.Shapes, outputs: trial.Shapes, present: trial.Present
-    ) -> tuple[trial.Shapes, trial.Shapes]:
+    ) -> tuple[Sequence[Shape | None], Sequence[Shape | None]]:
+        if isinstance(op, Composite):
+            return op.deduced_shapes(inputs, outputs)
         kinds = tuple(None if entry is None else dtypes.get(entry) for entry in node.inputs)
         return trial.shapes(op, inputs, outputs, present, kinds)
 
@@ -91,8 +94,10 @@ def spread_dtypes(order: Sequence[Node], known: Facts, shapes: Facts) -> Facts:
 
     def deduce(
         node: Node, op: Op, inputs: trial.DTypes, outputs: trial.DTypes, present: trial.Present
-    ) -> tuple[trial.DTypes, trial.DTypes]:
+    ) -> tuple[Sequence[np.dtype[Any] | None], Sequence[np.dtype[Any] | None]]:
         lengths = tuple(None if entry is None else shapes.get(entry) for entry in node.inputs)
+        if isinstance(op, Composite):
+            return op.deduced_dtypes(inputs, outputs, lengths)
         return dtype_trial.dtypes(op, inputs, outputs, present, lengths)
 
     _spread(order, facts, deduce, merged_dtype, lambda dtype: dtype is not None)
@@ -110,19 +115,22 @@ def declared_shape(node: Node) -> Shape | None:
     try:
         value = ast.literal_eval(text)
         return known_shape(node.name, (value,) if isinstance(value, int) else tuple(value))
-    except (ValueError, SyntaxError, TypeError):
-        raise ArgumentError(f"variable {node.name}: its attribute __shape__={text!r} is no shape") from None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise ArgumentError(f"variable {shown(node.name)}: its attribute __shape__={shown(text)} is no shape") from None
 
 
 def declared_dtype(node: Node) -> np.dtype[Any] | None:
-    """The dtype that a variable was made with."""
+    """The dtype that a variable was made with; None for the number -1, too."""
     text = node.attrs.get("__dtype__")
-    if node.op is not None or text is None:
+    if node.op is not None or text is None or text == "-1":
         return None
     try:
-        return DTYPE_OF_CODE.get(int(text))
-    except ValueError:
-        raise ArgumentError(f"variable {node.name}: its attribute __dtype__={text!r} is no number of a dtype") from None
+        return DTYPE_OF_CODE[int(text)]
+    except (ValueError, KeyError):
+        known = ", ".join(f"{code} ({dtype.name})" for code, dtype in DTYPE_OF_CODE.items())
+        raise ArgumentError(
+            f"variable {shown(node.name)}: its attribute __dtype__={shown(text)} is no number of a dtype; there are {known}"
+        ) from None
 
 
 def known_shape(name: str, shape: Any) -> Shape | None:

@@ -3,7 +3,7 @@
 The Python function of a step is run once, with new variables in the places of what changes from step to step. What it makes in doing so
 is *cut* out of the graph and becomes a subgraph of one node (control_flow.py); where it used something from outside - a weight, or a
 value that was computed before - the node gets that as a further input. Nodes made by the function are told by the attribute
-`__subgraph_name__`, which files keep. Book: chapter 3.
+`__subgraph_name__`, which files keep. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def flat_symbols(value: Any, what: str) -> tuple[list[Symbol], Format]:
 
     def singles(value: Any) -> Any:
         if isinstance(value, Symbol):
-            return list(value) if len(value) > 1 else value
+            return list(value) if len(value.entries) > 1 else value
         return [singles(each) for each in value] if isinstance(value, (list, tuple)) else value
 
     return flatten(singles(value), Symbol, what)
@@ -229,7 +229,7 @@ def while_loop(
     with Trace(f"{name}_cond") as trace:
         inner = trace.variables(values)
         condition = called("while_loop: cond", cond, *arguments(inner))
-        if not isinstance(condition, Symbol) or len(condition) != 1:
+        if not isinstance(condition, Symbol) or len(condition.entries) != 1:
             raise ArgumentError(f"while_loop: cond must return a Symbol of one output, got {shown(condition)}")
         trace.add_heads([condition])
     condition_graph, sources = trace.cut(inner)

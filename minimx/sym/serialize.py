@@ -2,25 +2,29 @@
 
     {"nodes": [{"op", "name", "attrs", "inputs": [[node, output, version], ...]}, ...], "arg_nodes", "node_row_ptr", "heads", "attrs"}
 
+A node of a loop or a branch has "subgraphs", too, which are graphs of the same form without "attrs".
 Nodes stand in topological order, variables are the operator "null", attributes are strings in the order of their keys. The version of
-an entry says how often operators have written to it: running means have version 1 where BatchNorm takes them. Book: chapter 3.
+an entry says how often operators have written to it: running means have version 1 where BatchNorm takes them. Book: chapter 6.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from ..base import ArgumentError, FileFormatError, MXNetError
+from .. import files
+from ..base import ArgumentError, FileFormatError, MXNetError, shown
 from ..op import NODE_KEYS, Op, input_names
-from .conventions import stored_outputs
+from .composite import Composite
+from .conventions import in_node, stored_outputs
 from .graph import Entry, Node, made_variable, parsed, topological_order
 
 VERSION = 10901  # of MXNet, whose format this is
 OLDEST = 800  # files of version 0.8 and before do not say their version
+
+V = TypeVar("V")
+KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a string"}  # what JSON calls them
 
 
 # ---- writing
@@ -30,6 +34,11 @@ def to_json(heads: Sequence[Entry], remove_amp_cast: bool = True) -> str:
     """The graph of `heads` in MXNet's JSON. Casts that automatic mixed precision put in are left out unless told otherwise."""
     if remove_amp_cast:
         heads = _without_casts(heads)
+    return _text({**_graph(heads), "attrs": {"mxnet_version": ["int", VERSION]}}, 0)
+
+
+def _graph(heads: Sequence[Entry]) -> dict[str, Any]:
+    """A graph, or a subgraph, as JSON has it."""
     order = topological_order(heads)
     number = {node: position for position, node in enumerate(order)}
     writes: dict[Entry, int] = {}
@@ -43,18 +52,18 @@ def to_json(heads: Sequence[Entry], remove_amp_cast: bool = True) -> str:
         if node.attrs:
             record["attrs"] = dict(sorted(node.attrs.items()))
         record["inputs"] = [[number[entry[0]], entry[1], writes.get(entry, 0)] for entry in node.inputs if entry is not None]
+        if isinstance(node.op, Composite):
+            record["subgraphs"] = [_graph(each.heads) for each in node.op.subgraphs]
         nodes.append(record)
     rows = [0]
     for node in order:
         rows.append(rows[-1] + stored_outputs(node.op))
-    graph = {
+    return {
         "nodes": nodes,
         "arg_nodes": [position for position, node in enumerate(order) if node.op is None],
         "node_row_ptr": rows,
         "heads": [[number[node], index, writes.get((node, index), 0)] for node, index in heads],
-        "attrs": {"mxnet_version": ["int", VERSION]},
     }
-    return _text(graph, 0)
 
 
 def _without_casts(heads: Sequence[Entry]) -> list[Entry]:
@@ -98,74 +107,123 @@ def _wrapped(opening: str, parts: list[str], closing: str, depth: int, broken: b
     return opening + margin + f", {margin}".join(parts) + "\n" + "  " * depth + closing
 
 
-def save(heads: Sequence[Entry], fname: str | os.PathLike[str], remove_amp_cast: bool = True) -> None:
+def save(heads: Sequence[Entry], fname: files.PathLike, remove_amp_cast: bool = True) -> None:
     """Write the JSON to the file `fname`. A crash leaves a file that was there before as it was."""
-    if not isinstance(fname, (str, os.PathLike)):
-        raise ArgumentError(f"save: fname must be a string, got {type(fname).__name__}")
-    text = to_json(heads, remove_amp_cast)
-    path = os.fspath(fname)
-    beside = f"{path}.{os.getpid()}.tmp"
+    files.as_path(fname)
     try:
-        with open(beside, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(beside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-        raise
+        contents = to_json(heads, remove_amp_cast).encode()
+    except UnicodeEncodeError as error:
+        text = error.object[max(error.start - 20, 0) : error.end]
+        raise ArgumentError(f"save: a name or attribute, near {shown(text)}, cannot be written as UTF-8; rename it") from None
+    files.replace_file(fname, [contents])
 
 
-# ---- reading
+# ---- reading: whatever a file says is checked before it is used
 
 
-def read_file(fname: str | os.PathLike[str]) -> list[Entry]:
-    """The heads of the graph in a file. Raises FileFormatError if it cannot be read or is no graph."""
-    if not isinstance(fname, (str, os.PathLike)):
-        raise ArgumentError(f"load: fname must be a string, got {type(fname).__name__}")
+def read_file(fname: files.PathLike) -> list[Entry]:
+    """The heads of the graph in a file. Raises MissingFileError if it is not there, FileFormatError if it is no graph."""
+    path = files.as_path(fname)
     try:
-        with open(fname, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"load: {os.fspath(fname)} cannot be read: {error}") from None
-    return from_json(text)
+        file, _ = files.open_file(path)
+        with file:
+            text = file.read().decode()
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"load: {path} is no text: byte {error.start} is no UTF-8") from None
+    except IsADirectoryError:
+        raise FileFormatError(f"load: {path} cannot be read: it is a folder") from None
+    return from_json(text, f"load: {path}")
 
 
-def from_json(text: str) -> list[Entry]:
-    """The heads of a graph from MXNet's JSON of any version. Raises FileFormatError for anything else."""
+def from_json(text: str, where: str = "load_json") -> list[Entry]:
+    """The heads of a graph from MXNet's JSON of any version. Raises FileFormatError for anything else; `where` begins its message."""
     if not isinstance(text, str):
-        raise ArgumentError(f"load_json: a string is wanted, got {type(text).__name__}")
+        raise ArgumentError(f"{where}: a string is wanted, got {type(text).__name__}")
     try:
         graph = json.loads(text)
-    except ValueError as error:
-        raise FileFormatError(f"load_json: this is no JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{where}: this is no JSON: {error}") from None
     try:
-        version = int(graph.get("attrs", {}).get("mxnet_version", ["int", OLDEST])[1])
-        nodes: list[Node] = []
-        writes: dict[Entry, int] = {}
-        for record in graph["nodes"]:
-            nodes.append(_node(record, nodes, version))
-            _note_writes(nodes[-1], record["inputs"], nodes, writes)
-        heads = [(nodes[int(head[0])], int(head[1])) for head in graph["heads"]]
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-        if isinstance(error, MXNetError):
-            raise  # an operator or attribute that is not known: the message says so
-        raise FileFormatError(f"load_json: the JSON is no graph of MXNet: {type(error).__name__}: {error}") from None
-    return heads
+        return _heads(graph, _version(graph))
+    except FileFormatError as error:
+        raise FileFormatError(f"{where}: the JSON is no graph of MXNet: {error}") from None
+    except RecursionError:
+        raise FileFormatError(f"{where}: the JSON is no graph of MXNet: subgraphs are nested too deeply") from None
 
 
-def _node(record: dict[str, Any], nodes: list[Node], version: int) -> Node:
-    """The node that `record` describes, over the `nodes` before it."""
-    name, op_name = record["name"], record["op"]
-    # Before 1.0 attributes were called "attr", and before 0.9 the operator's own "param".
-    attrs = {**record.get("param", {}), **record.get("attr", {}), **record.get("attrs", {})}
-    entries = [(nodes[int(entry[0])], int(entry[1])) for entry in record["inputs"]]
+def _member(record: Any, key: str, kind: type[V], owner: str, default: V | None = None) -> V:
+    """What `record`, which `owner` names, has under `key`: of the type `kind`; `default` if it is not there."""
+    if not isinstance(record, dict):
+        raise FileFormatError(f"{owner} is {shown(record)}, wants an object")
+    found = record.get(key, default)
+    if not isinstance(found, kind):
+        got = f"{key!r} is {shown(found)}" if key in record else f"there is no {key!r}"
+        raise FileFormatError(f"{got} in {owner}, wants {KINDS[kind]}")
+    return found
+
+
+def _version(graph: Any) -> int:
+    """The version of MXNet that wrote a file."""
+    given = _member(_member(graph, "attrs", dict, "the graph", {}), "mxnet_version", list, "'attrs'", ["int", OLDEST])
+    if len(given) != 2 or type(given[1]) is not int:
+        raise FileFormatError(f"'mxnet_version' is {shown(given)}, wants a pair such as ['int', {VERSION}]")
+    return given[1]
+
+
+def _entry(listed: Any, nodes: Sequence[Node], owner: str) -> Entry:
+    """The output that [node, output] or [node, output, version] means, which `owner` reads."""
+    if not isinstance(listed, list) or len(listed) not in (2, 3) or any(type(each) is not int for each in listed):
+        raise FileFormatError(f"{owner} is {shown(listed)}, wants the numbers [node, output, version]")
+    number, index = listed[:2]
+    if not 0 <= number < len(nodes):
+        raise FileFormatError(f"{owner} is node {shown(number)}; it must be one of the {len(nodes)} nodes before it")
+    node = nodes[number]
+    outputs = 1 if node.op is None else node.op.num_outputs
+    if not 0 <= index < outputs:
+        raise FileFormatError(f"{owner} is output {shown(index)} of node {node.name}, which has {outputs}")
+    return node, index
+
+
+def _heads(graph: Any, version: int) -> list[Entry]:
+    """The heads of a graph, or of a subgraph, that JSON has."""
+    nodes: list[Node] = []
+    writes: dict[Entry, int] = {}
+    for number, record in enumerate(_member(graph, "nodes", list, "the graph")):
+        nodes.append(_node(record, number, nodes, version))
+        _note_writes(nodes[-1], record["inputs"], nodes, writes)
+    heads = _member(graph, "heads", list, "the graph")
+    if not heads:
+        raise FileFormatError("'heads' is empty: the graph has no outputs")
+    return [_entry(head, nodes, f"head {position}") for position, head in enumerate(heads)]
+
+
+def _node(record: Any, number: int, nodes: list[Node], version: int) -> Node:
+    """The node that `record`, the one of this number, describes, over the `nodes` before it."""
+    name, op_name = (_member(record, key, str, f"node {number}") for key in ("name", "op"))
+    owner = f"node {number} ({shown(name)})"
+    attrs: dict[str, str] = {}
+    for key in ("param", "attr", "attrs"):  # before 1.0 attributes were called "attr", and before 0.9 the operator's own "param"
+        attrs.update(_member(record, key, dict, owner, {}))
+    for key, text in attrs.items():
+        if not isinstance(text, str):
+            raise FileFormatError(f"attribute {key!r} of {owner} is {shown(text)}, wants a string")
+    listed = _member(record, "inputs", list, owner)
+    entries = [_entry(each, nodes, f"input {position} of {owner}") for position, each in enumerate(listed)]
     if version < 905 and op_name in ("argmax", "argmin") and attrs.get("axis") == "-1":
         del attrs["axis"]  # the default of then, which meant all axes
     own = {key: text for key, text in attrs.items() if not any(plain in key for plain in NODE_KEYS) or key.startswith("__")}
     if op_name == "null":
+        if entries:
+            raise FileFormatError(f"{owner} is a variable, and has inputs")
         node = Node(None, name, own)
     else:
         op = parsed(name, op_name, own)
+        if isinstance(op, Composite):
+            graphs = _member(record, "subgraphs", list, owner, [])
+            try:
+                op = op.with_subgraphs([_heads(each, version) for each in graphs], len(entries))
+            except MXNetError as error:
+                raise in_node(name, error) from None
         node = Node(op, name, own, _placed(op, entries, name, own))
     for key, text in attrs.items():
         if key not in own and not key.startswith("__"):
@@ -178,7 +236,7 @@ def _note_writes(node: Node, listed: Sequence[Sequence[int]], nodes: Sequence[No
 
     `writes` counts those of the graph so far.
     """
-    versions = {(nodes[int(each[0])], int(each[1])): int(each[2]) for each in listed if len(each) > 2}
+    versions = {(nodes[each[0]], each[1]): each[2] for each in listed if len(each) > 2}
     for position in node.op.aux if node.op is not None else ():
         entry = node.inputs[position]
         if entry is not None and entry in versions:
@@ -215,7 +273,7 @@ def _placed(op: Op, entries: list[Entry], name: str, attrs: dict[str, str]) -> l
     if len(entries) > sum(needed):
         needed = [position < len(entries) for position in range(len(declared))]
     if len(entries) > len(declared):
-        raise FileFormatError(f"load_json: node {name} has {len(entries)} inputs, {op.name} takes {len(declared)}")
+        raise FileFormatError(f"node {shown(name)} has {len(entries)} inputs, {op.name} takes {len(declared)}")
     remaining = iter(entries)
     placed: list[Entry | None] = []
     for each, wanted in zip(declared, needed):

@@ -2,22 +2,27 @@
 
 A Symbol is a list of entries of a graph (graph.py) with the operators as methods. Operators on Symbols make nodes; nothing is
 computed until the graph is bound to arrays (executor.py). What a Symbol can be asked - its arguments, shapes, attributes, its JSON -
-is answered here or in the file beside this one that the method names. Book: chapter 2.
+is answered here or in the file beside this one that the method names. Book: chapter 3.
 """
 
 from __future__ import annotations
 
+import operator
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..base import ArgumentError, NotImplementedForSymbol, OutOfRangeError, as_dtype
-from ..op import NODE_KEYS, Op, Tensor, is_node_key, open_calls
+import numpy as np
+
+from .. import autograd
+from ..base import ArgumentError, NotImplementedForSymbol, OutOfRangeError, as_dtype, shown
+from ..op import NODE_KEYS, Op, Tensor, open_calls
 from ..ops import casting as _casting_ops, shape as _shape_ops
 from ..ops.fluent import Fluent
 from . import infer, serialize
 from .bind import bind, evaluate, simple_bind
 from .conventions import listed, stored_key
-from .graph import Entry, Node, apply_node, copied, inputs_of, topological_order
+from .graph import Entry, Node, apply_node, copied, given_attrs, inputs_of, topological_order
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -28,11 +33,28 @@ if TYPE_CHECKING:
 
 __all__ = ["Symbol"]
 
+#: Attributes of an array that a Symbol has not, and what to do without.
+VALUES_ONLY = {
+    "shape": "Use the codes 0, -1, -2, -3 and -4 of reshape, or functions such as reshape_like, slice_like, broadcast_like, shape_array",
+    "size": "Use size_array, or a mean rather than a sum",
+    "ndim": "Use negative axes, and the code -2 of reshape",
+    "dtype": "Use zeros_like and ones_like, or name the dtype, astype('float32')",
+    "context": "A graph computes on the device of its inputs", "ctx": "A graph computes on the device of its inputs",
+    "T": "Use transpose()", "grad": "Gradients belong to arrays",
+}  # fmt: skip
+
+#: What `numpy_number + symbol` means: NumPy asks the Symbol by the name of its own function.
+OPERATORS = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv, "true_divide": operator.truediv,
+    "remainder": operator.mod, "power": operator.pow, "equal": operator.eq, "not_equal": operator.ne, "greater": operator.gt,
+    "greater_equal": operator.ge, "less": operator.lt, "less_equal": operator.le,
+}  # fmt: skip
+
 
 class Symbol(Fluent):
     """One or several outputs of a graph. Made by `sym.var`, and by operators on Symbols.
 
-    **Source** MXNet `symbol.Symbol`. **Book** chapter 2.
+    **Source** MXNet `symbol.Symbol`. **Book** chapter 3.
 
     >>> from minimx import sym
     >>> net = sym.FullyConnected(sym.var("data"), num_hidden=4, name="fc")
@@ -43,7 +65,6 @@ class Symbol(Fluent):
     __slots__ = ("entries",)
 
     broadcasts: ClassVar[bool] = False
-    __array_ufunc__: ClassVar[None] = None  # NumPy leaves `numpy_array + symbol` to us, who refuse it
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self.entries = tuple(entries)
@@ -55,10 +76,11 @@ class Symbol(Fluent):
         """A node that applies `op`: a Symbol of its outputs. Missing inputs become variables."""
         if how.get("out") is not None:
             raise ArgumentError(f"{op.name}: out= receives a value, and a Symbol has none")
-        attr = dict(how.get("attr") or {})
-        attr.update((key, value) for key, value in how.items() if is_node_key(key))
+        attr = given_attrs(op, how)
         entries = [_single(op, position, operand) for position, operand in enumerate(operands)]
-        return cls(apply_node(op, entries, how.get("name"), how.get("hint"), attr).outputs)
+        node = apply_node(op, entries, how.get("name"), how.get("hint"), attr)
+        node.broadcast = how.get("broadcast")
+        return cls(node.outputs)
 
     # ---- Python's operators that differ from an array's
 
@@ -67,10 +89,48 @@ class Symbol(Fluent):
     def __neg__(self) -> Self:
         return self * -1.0
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """`numpy_number + symbol` makes a node. **Raises** TypeError for a NumPy array, NotImplementedForSymbol for NumPy's functions."""
+        called = OPERATORS.get(ufunc.__name__)
+        if called is None or method != "__call__" or kwargs:
+            raise NotImplementedForSymbol(f"numpy.{ufunc.__name__}", "the functions of F, which is mx.sym here, such as F.tanh")
+        if any(isinstance(each, np.ndarray) and each.ndim for each in inputs):  # NumPy makes numbers arrays without axes at times
+            raise ArgumentError(
+                f"numpy.{ufunc.__name__}: a NumPy array and a Symbol cannot be mixed. In a block, params.get_constant() makes an array "
+                "part of the graph"
+            )
+        return called(*[each.item() if isinstance(each, (np.generic, np.ndarray)) else each for each in inputs])
+
+    # ---- what only a value could be: Python and NumPy ask for it
+
     def __bool__(self) -> bool:
-        raise NotImplementedForSymbol("bool()")
+        raise NotImplementedForSymbol(
+            "bool(), which `if`, `while`, `and` and `in` ask for,",
+            "F.where, which chooses element by element, or F.contrib.cond, which chooses what is computed",
+        )
 
     __nonzero__ = __bool__
+
+    def __float__(self) -> float:
+        raise NotImplementedForSymbol("float()", "the Symbol itself")
+
+    def __int__(self) -> int:
+        raise NotImplementedForSymbol("int()", "F.floor, F.cast, or for a number of steps F.contrib.while_loop")
+
+    def __complex__(self) -> complex:
+        raise NotImplementedForSymbol("complex()")
+
+    def __index__(self) -> int:
+        raise NotImplementedForSymbol("a whole number, as for range() or an index,", "F.take, F.pick or F.contrib.foreach")
+
+    def __round__(self, digits: int | None = None) -> Any:
+        raise NotImplementedForSymbol("round()", "F.round")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedForSymbol("a NumPy array of it", "the functions of F, which is mx.sym here")
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise NotImplementedForSymbol("x[...] = value", "F.where or F.concat")
 
     def _in_place(self, other: Any) -> Self:
         raise NotImplementedForSymbol("assignment in place (+=, -=, ...)", "y = x + 1")
@@ -93,16 +153,19 @@ class Symbol(Fluent):
     # ---- its outputs, as a sequence
 
     def __len__(self) -> int:
+        _warn_of_elements(self)
         return len(self.entries)
 
     def __iter__(self) -> Iterator[Self]:
+        _warn_of_elements(self)
         return (type(self)([entry]) for entry in self.entries)
 
     def __getitem__(self, index: int | str | slice) -> Self:
-        """An output by its number or its name (`fc_output`), or several by a slice.
+        """An output by its number or its name (`fc_output`), or several by a slice. Elements are selected by `slice_axis` and `split`.
 
         **Raises** ValueError if no output or several have the name, IndexError for a number out of range, TypeError for another index.
         """
+        _warn_of_elements(self)
         if isinstance(index, str):
             found = [entry for entry in self.entries if entry[0].output_name(entry[1]) == index]
             if len(found) != 1:
@@ -112,12 +175,17 @@ class Symbol(Fluent):
         if isinstance(index, slice):
             chosen = self.entries[index]
             if not chosen:
-                raise ArgumentError(f"{index} selects none of the {len(self)} outputs")
+                raise ArgumentError(f"{index} selects none of the {len(self.entries)} outputs")
             return type(self)(chosen)
-        if not isinstance(index, int):
-            raise ArgumentError(f"an output is selected by its number or its name, got {type(index).__name__}")
+        if not isinstance(index, (int, np.integer)):
+            raise ArgumentError(
+                f"[...] selects an output of a Symbol, by its number or its name, got {shown(index)}. Elements are selected by "
+                "slice_axis(axis=, begin=, end=), slice(), take() and split()"
+            )
         if not 0 <= index < len(self.entries):
-            raise OutOfRangeError(f"output {index} is asked for; the symbol has {len(self)}")
+            raise OutOfRangeError(
+                f"output {index} is asked for; the symbol has {len(self.entries)}. Elements are selected by slice_axis() and split()"
+            )
         return type(self)([self.entries[index]])
 
     # ---- names
@@ -175,11 +243,11 @@ class Symbol(Fluent):
             nodes = [node for node in found if node.name == key]
             if not nodes:
                 raise ArgumentError(f"composition: no input is called {key!r}; the symbol has {', '.join(self.list_inputs())}")
-            if len(value) != 1:
-                raise ArgumentError(f"composition: {key} has {len(value)} outputs, one is wanted; select it with [0]")
+            if len(value.entries) != 1:
+                raise ArgumentError(f"composition: {key} has {len(value.entries)} outputs, one is wanted; select it with [0]")
             values.update((node, value.entries[0]) for node in nodes)
         entries = copied(self.entries, values)
-        if name is not None and self.name is not None:
+        if name is not None and self.name is not None and entries[0] not in values.values():
             entries[0][0].name = name
         return type(self)(entries)
 
@@ -331,6 +399,15 @@ class Symbol(Fluent):
 
     # ---- what needs a value
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say of an array's attribute why a Symbol has none."""
+            instead = VALUES_ONLY.get(name)
+            if instead is None:
+                raise AttributeError(f"'Symbol' object has no attribute {name!r}")
+            raise AttributeError(f"a Symbol has no {name}: one graph serves all shapes, dtypes and devices. {instead}")
+
     def asnumpy(self) -> Any:
         raise NotImplementedForSymbol("asnumpy")
 
@@ -369,11 +446,23 @@ def _single(op: Op, position: int, operand: Any) -> Entry | None:
     name = op.inputs[min(position, len(op.inputs) - 1)].rstrip("?*")
     if not isinstance(operand, Symbol):
         kind = type(operand).__name__
-        mixed = " and another operand a Symbol; they cannot be mixed" if isinstance(operand, Tensor) else ", a Symbol is wanted"
+        advice = "they cannot be mixed. In a block, make it with F, or as a constant with params.get_constant()"
+        mixed = f" and another operand a Symbol; {advice}" if isinstance(operand, Tensor) else ", a Symbol is wanted"
         raise ArgumentError(f"{op.name}: {name} is {'an' if kind[0] in 'AEIONaeio' else 'a'} {kind}{mixed}")
     if len(operand.entries) != 1:
-        raise ArgumentError(f"{op.name}: {name} is a Symbol of {len(operand)} outputs, one is wanted; select it with [0]")
+        raise ArgumentError(f"{op.name}: {name} is a Symbol of {len(operand.entries)} outputs, one is wanted; select it with [0]")
     return operand.entries[0]
+
+
+def _warn_of_elements(symbol: Symbol) -> None:
+    """Warn if a block is being traced: for an array the same code would mean its elements. Not if the node can have several outputs."""
+    op = symbol.entries[0][0].op
+    if autograd.state.asked is not None and len(symbol.entries) == 1 and (op is None or type(op).num_outputs is Op.num_outputs):
+        warnings.warn(
+            f"[...], len() and iteration mean the outputs of {symbol!r} while a block is traced, of which it has one; for an array they "
+            "mean elements. Use F.slice_axis, F.split or F.take for elements, F.contrib.foreach for a loop over them",
+            stacklevel=3,
+        )
 
 
 def _from_json(kind: type[Symbol], text: str) -> Symbol:

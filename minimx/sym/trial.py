@@ -7,7 +7,7 @@ change with it, are unknown as well; all others are known. And where the result'
 unknown length it is.
 
 A length is unknown where it is 0, a whole shape where it is None. Dtypes are tried in dtype_trial.py; infer.py spreads what is found
-over a graph. Book: chapter 2.
+over a graph. Book: chapter 3.
 """
 
 from __future__ import annotations
@@ -261,6 +261,7 @@ def _solve(
 
     A dyed length of an output is a function of a dyed length of an input if both trials show the same difference (padding, a
     convolution, a concatenation) or the same quotient (a split, a tile). A quotient counts if the lengths beside it give other results.
+    Last, it may be a multiple and something more (a concatenation that has the length twice), if the length beside it says so, too.
     """
     found: dict[Label, int] = {}
     pairs = [(a, b, where) for (a, where), b in zip(dyes[0].labels.items(), dyes[1].labels)]
@@ -275,6 +276,10 @@ def _solve(
                     wanted = Fraction(length - (a - dye))
                 elif a * other == b * dye and not any(_same_at(near(where, shift), number, axis, a) for shift in (1, -1)):
                     wanted = Fraction(length * dye, a)
+                elif (a - b) % (dye - other) == 0 and _same_at(
+                    near(where, 1), number, axis, a + (times := (a - b) // (dye - other))
+                ):
+                    wanted = Fraction(length - (a - times * dye), times)
                 else:
                     continue
                 if wanted > 0 and wanted.denominator == 1:

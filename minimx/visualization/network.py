@@ -74,13 +74,16 @@ def plot_network(
     """
     if not isinstance(symbol, Symbol):
         raise ArgumentError(f"plot_network: symbol must be a Symbol, got {shown(symbol)}")
+    texts = node_attrs or {}
+    if not isinstance(texts, Mapping) or not all(isinstance(each, str) for each in (*texts, *texts.values())):
+        raise ArgumentError(f"plot_network: node_attrs must be a dict of strings, got {shown(node_attrs)}")
     order = topological_order(symbol.entries)
     _warn_of_repeated([node.name for node in order])
     shapes = None if shape is None else shapes_of(symbol, shape, "plot_network")
     dtypes = None if dtype is None else _dtypes_of(symbol, dtype)
     drawn = [node for node in order if not (hide_weights and node.op is None and node.name.endswith(WEIGHT_LIKE))]
     number = {node: position for position, node in enumerate(drawn)}
-    boxes = [_box(node, node_attrs or {}) for node in drawn]
+    boxes = [_box(node, texts) for node in drawn]
     arrows = [
         Arrow(number[entry[0]], number[node], _flow(entry, shapes, dtypes))
         for node in drawn

@@ -258,6 +258,19 @@ def test_memory_is_freed_by_any_thread() -> None:
     assert storage.stats(DEVICE)["live"] == 0
 
 
+def test_a_kernel_takes_memory_where_its_input_lies(pool: storage.Pool) -> None:
+    given = storage.empty(Spec.of((MEGABYTE,), "uint8"), DEVICE)[5:].reshape(-1)
+    live = storage.stats(DEVICE)["live"]
+    beside = storage.beside(given, (3, MEGABYTE), "float32")
+    assert (beside.shape, beside.dtype) == ((3, MEGABYTE), np.float32)
+    assert storage.stats(DEVICE)["live"] >= live + beside.nbytes
+    del beside
+    assert storage.stats(DEVICE)["live"] == live
+    for elsewhere, shape in ((given, (3,)), (np.zeros(MEGABYTE), (3, MEGABYTE))):  # too small; in no pool
+        assert storage.beside(elsewhere, shape, "float32").shape == shape
+        assert storage.stats(DEVICE)["live"] == live
+
+
 @pytest.mark.xfail(
     strict=True, raises=AssertionError, reason="a deliberate fault: memory returns to the pool while a view still sees it"
 )

@@ -305,3 +305,43 @@ def test_lambda_refuses_what_is_no_function():
             kind("nosuch")
         with pytest.raises(ArgumentError, match="a function or the name"):
             kind(3)
+
+
+def test_the_default_device_inside_a_block_is_that_of_its_input():
+    class Adds(gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            return x + F.ones((2,))
+
+    net = Adds()
+    for outside in (mx.cpu(), mx.cpu(1)):
+        for inside in (mx.cpu(), mx.cpu(1)):
+            with outside:
+                assert net(mx.nd.ones((2,), ctx=inside)).context == inside
+                assert mx.current_context() == outside
+
+
+def test_a_parameter_may_say_what_its_value_is():
+    class Doubled(gluon.Parameter):
+        def data(self, ctx=None):
+            return super().data(ctx) * 2
+
+    class Net(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.weight = Doubled("weight", shape=(2,), init="ones")
+
+        def hybrid_forward(self, F, x, weight):
+            return x * weight
+
+    net = Net()
+    net.weight.initialize()
+    assert net(mx.nd.array([1, 2])).asnumpy().tolist() == [2, 4]
+
+
+def test_a_block_is_no_part_of_itself():
+    outer, inner = nn.HybridSequential(prefix="outer_"), nn.HybridSequential(prefix="inner_")
+    outer.add(inner)
+    for add in (lambda: inner.add(outer), lambda: outer.add(outer), lambda: setattr(inner, "child", outer)):
+        with pytest.raises(ArgumentError, match="cannot be a part of outer"):
+            add()
+    assert len(inner) == 0

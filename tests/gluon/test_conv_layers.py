@@ -242,6 +242,40 @@ def test_batch_norm_with_relu():
     assert mx.sym.load_json(graph.tojson()).tojson() == graph.tojson()
 
 
+def test_synchronized_batch_norm():
+    x = nd.array(image(2))
+    plain, layer = nn.BatchNorm(in_channels=4), contrib.SyncBatchNorm(in_channels=4, num_devices=1, prefix="sync_")
+    found = []
+    for each in (plain, layer):
+        each.initialize()
+        x.attach_grad()
+        with autograd.record():
+            y = each(x)
+        y.backward(nd.arange(y.size).reshape(y.shape))
+        found.append([y, x.grad, each.gamma.grad(), each.running_mean.data(), each.running_var.data()])
+    for mine, wanted in zip(*found):
+        np.testing.assert_allclose(mine.asnumpy(), wanted.asnumpy(), rtol=1e-4, atol=1e-4)
+    arguments = "eps=1e-05, momentum=0.9, fix_gamma=False, use_global_stats=False, ndev=1, key='sync_', in_channels=4"
+    assert repr(layer) == f"SyncBatchNorm({arguments})"
+    graph = layer(mx.sym.var("data"))
+    assert graph.list_outputs() == ["sync_fwd_output"]
+    assert graph.list_auxiliary_states() == ["sync_running_mean", "sync_running_var"]
+    assert mx.sym.load_json(graph.tojson()).tojson() == graph.tojson()
+
+
+def test_synchronized_batch_norm_of_several_devices():
+    with pytest.warns(UserWarning, match="num_devices is not given and taken to be 1"):
+        contrib.SyncBatchNorm()
+    layer = contrib.SyncBatchNorm(num_devices=2)
+    layer.initialize()
+    assert layer(nd.array(image(2))).shape == image(2).shape  # with the running means
+    with (
+        autograd.record(),
+        pytest.raises(ValueError, match="over several devices are not there yet"),
+    ):
+        layer(nd.array(image(2)))
+
+
 def test_batch_norm_learns_what_it_is_told():
     layer = nn.BatchNorm(center=False, scale=False, in_channels=4)
     assert [p.grad_req for p in layer.collect_params().values()] == ["null"] * 4

@@ -228,3 +228,54 @@ def test_another_network_is_told_apart(tmp_path):
         Net().load(str(tmp_path / "net"))
     with pytest.raises(MissingFileError):
         Net().load(str(tmp_path / "nosuch"))
+
+
+def test_a_damaged_tree_changes_nothing(tmp_path):
+    def made():
+        net = nn.HybridSequential(prefix="a_")
+        net.add(nn.Dense(3, in_units=5, prefix="b_"), nn.Dense(2, in_units=3, prefix="c_"))
+        net.initialize()
+        net.hybridize()
+        net(X)
+        return net
+
+    made().save(str(tmp_path / "net"))
+    file = tmp_path / "net-model.json"
+    whole = json.loads(file.read_text())
+    damages = [
+        lambda tree: tree["dense2"].pop("orig_name"), lambda tree: tree["dense2"].update(orig_name=5),
+        lambda tree: tree.update(children={}),
+        lambda tree: tree.update(children={"b": "0", "c": 1}), lambda tree: tree["dense2"].update(params=["one", "one"]),
+        lambda tree: tree["dense2"].update(params="ab"), lambda tree: tree.update(symbol="{}"), lambda tree: tree.update(in_format=[0, 0]),
+        lambda tree: tree.update(in_format="x"), lambda tree: tree.update(out_format=3), lambda tree: tree.update(answers={"mood": True}),
+        lambda tree: tree.update(answers=[1]), lambda tree: tree.update(inputs=3), lambda tree: tree.pop("hybridized"),
+        lambda tree: tree.update(dense2=[]),
+    ]  # fmt: skip
+    for damage in damages:
+        tree = json.loads(json.dumps(whole))
+        damage(tree["hybridsequential0"])
+        file.write_text(json.dumps(tree))
+        net = nn.HybridSequential(prefix="x_")
+        net.add(nn.Dense(3, in_units=5, prefix="y_"), nn.Dense(2, in_units=3, prefix="z_"))
+        net.initialize()
+        before = net(X).asnumpy()
+        with pytest.raises(FileFormatError):
+            net.load(str(tmp_path / "net"))
+        assert [net.name, net[0].name, net[1].name, *net.collect_params()] == [
+            "x", "y", "z", "y_weight", "y_bias", "z_weight", "z_bias",
+        ]  # fmt: skip
+        assert np.array_equal(net(X).asnumpy(), before)
+
+
+def test_a_block_that_is_there_twice_is_there_twice_after_loading(tmp_path):
+    def made():
+        net, layer = nn.HybridSequential(), nn.Dense(5, in_units=5, flatten=False)
+        net.add(layer, nn.Activation("tanh"), layer)
+        net.initialize()
+        return net
+
+    net, other = made(), made()
+    net.save(str(tmp_path / "net"))
+    other.load(str(tmp_path / "net"))
+    assert len(other) == 3
+    assert np.array_equal(other(X).asnumpy(), net(X).asnumpy())

@@ -631,3 +631,83 @@ def test_no_warning_for_a_usual_network():
         warnings.simplefilter("error")
         net.hybridize()
         net(array(2, 5))
+
+
+def test_a_small_program_is_called_directly_and_sees_every_change():
+    """The short way of sym/direct.py: it must decline whatever is not the call it was made for, and never see old parameters."""
+    net = nn.Dense(2, in_units=3, weight_initializer="one")
+    net.initialize()
+    net.hybridize()
+    x = nd.array([[1.0, 2.0, 3.0]])
+
+    def value(data=x):
+        return net(data).asnumpy().tolist()
+
+    assert [value(), value(), value()] == [[[6, 6]]] * 3
+    assert net._direct
+    assert value(nd.ones((2, 3))) == [[3, 3], [3, 3]]  # another shape
+    net.weight.set_data(nd.ones((2, 3)) * 2)
+    assert value() == [[12, 12]]
+    net.bias.data()[:] = 1
+    assert value() == [[13, 13]]
+    net.initialize(force_reinit=True)
+    assert value() == [[6, 6]] == value()
+    net.cast("float64")
+    assert net(x.astype("float64")).dtype == np.float64
+    net.cast("float32")
+    net.weight.set_data(nd.ones((2, 3)))
+    assert value() == [[6, 6]] == value()
+    seen = []
+    handle = net.register_forward_hook(lambda block, inputs, output: seen.append(output.shape))
+    value()
+    assert seen == [(1, 2)]
+    handle.detach()
+    net.register_op_hook(lambda name, op, array: seen.append(name))
+    value()
+    assert len(seen) == 2
+    with autograd.record():
+        y = net(x)
+    y.backward()
+    assert net.weight.grad().asnumpy().tolist() == [[1, 2, 3]] * 2
+
+
+def test_the_short_way_leaves_failures_to_those_who_read():
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    net.hybridize()
+    x = nd.ones((1, 3))
+    net(x), net(x)
+    bad = nd.random.normal(0, -1, (1, 3))
+    y = net(bad)
+    with pytest.raises(mx.MXNetError, match="scale"):
+        y.asnumpy()
+    assert np.isfinite(net(x).asnumpy()).all()
+
+
+def test_gradients_are_taken_over_only_if_nobody_else_sees_them():
+    """A program's gradient becomes the leaf's without a copy; two leaves, a view, or a user who has it must not notice."""
+    double = nd.CachedOp(mx.sym.var("x") * 2)
+    x, y = nd.ones((3,)), nd.ones((3,))
+    for each in (x, y):
+        each.attach_grad()
+    buffer, before = x.grad, x.grad.reshape((3, 1))
+    with autograd.record():
+        z = double(x + y)  # one gradient for both
+    z.backward()
+    assert x.grad is buffer
+    assert before.asnumpy().ravel().tolist() == [2, 2, 2]  # a view of the buffer sees the new gradient
+    x.grad[:] = 7
+    assert y.grad.asnumpy().tolist() == [2, 2, 2]
+    with autograd.record():
+        z = double(x)
+    [gradient] = autograd.grad([z], [x])
+    x.backward(gradient)
+    gradient[:] = 5
+    assert x.grad.asnumpy().tolist() == [2, 2, 2]
+    for _ in range(3):
+        with autograd.record():
+            z = double(y)
+        kept = y.grad
+        z.backward()
+        y.grad[0] = -1
+        assert kept.asnumpy().tolist() == [-1, 2, 2]

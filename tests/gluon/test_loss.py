@@ -166,6 +166,40 @@ def test_recorded_from_mxnet():
     np.testing.assert_allclose(by_column.asnumpy(), [2.2161913, -0.7838083], rtol=1e-5)
 
 
+UNIFORM = [18.82820702, 16.50581741]  # a label of two classes in 20 steps of 4 equal probabilities, and one with a repetition
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_ctc_recorded_from_mxnet(hybrid):
+    label = nd.array([[1, 0, -1, -1], [2, 1, 1, -1]])
+    for layout, label_layout, shape in (("NTC", "NT", (2, 20, 4)), ("TNC", "TN", (20, 2, 4))):
+        loss = losses.CTCLoss(layout, label_layout, weight=2)
+        loss.hybridize(hybrid)
+        found = loss(nd.ones(shape), label if label_layout == "NT" else label.T)
+        np.testing.assert_allclose(found.asnumpy() / 2, UNIFORM, rtol=1e-5)
+    loss = losses.CTCLoss()
+    loss.hybridize(hybrid)
+    longer, lengths = nd.ones((2, 25, 4)), nd.array([20, 20])
+    found = loss(longer, nd.array([[2, 1, 3, 3], [0, 2, 2, 3]]), lengths, nd.array([2, 3]), nd.array([1, 0.5]))
+    np.testing.assert_allclose(found.asnumpy() * [1, 2], UNIFORM, rtol=1e-5)
+
+
+def test_ctc_trains():
+    mx.random.seed(3)
+    net, loss = gluon.nn.Dense(5, flatten=False, in_units=6), losses.CTCLoss()
+    net.initialize(mx.init.Xavier())
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.05})
+    data, label = nd.random.normal(shape=(4, 12, 6)), nd.array([[0, 1, 2], [3, 3, -1], [2, -1, -1], [1, 0, 1]])
+    first = None
+    for _ in range(60):
+        with autograd.record():
+            value = loss(net(data), label)
+        value.backward()
+        trainer.step(4)
+        first = first or value.mean().asscalar()
+    assert value.mean().asscalar() < first / 3
+
+
 def test_large_numbers_do_not_overflow():
     pred, label = nd.array([1e4, -1e4]), nd.array([0, 1])
     np.testing.assert_array_equal(losses.SigmoidBCELoss()(pred, label).asnumpy(), [1e4, 1e4])
@@ -207,6 +241,9 @@ def test_errors():
         losses.L1Loss(weight=nd.ones((1,)))(nd.ones((1,)), nd.ones((1,)))
     with pytest.raises(ArgumentError, match="label_format='both'"):
         losses.LogisticLoss(label_format="both")
+    for layouts in (("NCT",), ("NTC", "NTC")):
+        with pytest.raises((ValueError, AssertionError), match=r"CTCLoss: (label_)?layout=.*; choose"):
+            losses.CTCLoss(*layouts)
     with pytest.raises(ShapeError, match="SDMLLoss: x1 has shape"):
         losses.SDMLLoss()(nd.ones((2, 3)), nd.ones((3, 3)))
     with pytest.raises(ShapeError, match="reshape_like"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import threading
 
 import numpy as np
@@ -146,3 +148,42 @@ def test_the_thread_ends_with_its_iterator():
     gc.collect()
     thread.join(timeout=30)
     assert not thread.is_alive()
+
+
+# ---- what does not fit
+
+
+class Empty(DataIter):
+    provide_data = ()
+    provide_label = ()
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: PrefetchingIter(None), "an iterator needs provide_data, .* got None"), (lambda: PrefetchingIter(Empty()), "got an Empty"),
+        (lambda: ResizeIter(counting(), -1), "size is -1; it must be 0 or more"),
+    ],
+)  # fmt: skip
+def test_odd_arguments(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python 3.12: it has several threads, which is the point
+def test_after_a_fork_it_says_that_its_threads_are_gone():
+    batches = PrefetchingIter(counting(6))
+    batches.next()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)  # ends the child if it waits for a thread
+        try:
+            for use in (batches.next, batches.reset):
+                with pytest.raises(ValueError, match="make it after the fork"):
+                    use()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(list(batches)) == 2

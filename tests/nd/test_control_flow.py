@@ -223,3 +223,9 @@ def test_formats():
     assert form == [0, [0, []]]
     assert [id(each) for each in flat] == [id(one), id(two)]
     assert regroup("ab", form) == ["a", ["b", []]]
+
+
+@pytest.mark.parametrize("limit", [2.5, nd.array([0.5]), np.float32(1.5), "some", 1j, float("nan"), float("inf")], ids=str)
+def test_steps_are_whole_numbers(limit):
+    with pytest.raises(ArgumentError, match="max_iterations must be a whole number"):
+        nd.contrib.while_loop(lambda x: x < 9, lambda x: (x, x + 1), nd.array([1]), max_iterations=limit)

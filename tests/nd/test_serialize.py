@@ -182,7 +182,7 @@ DAMAGED = {
     "overflow of none": (one(shape=(0, 2**40, 2**40)), r"byte 36: array 0 has the impossible shape"),
     "terabytes": (
         one(shape=(2**40,)),
-        r"byte 56: the elements of array 0, float32 of shape \(1099511627776,\), takes 4398046511104",
+        r"byte 56: array 0, float32 of shape \(1099511627776,\), takes 4398046511104",
     ),
     "device": (one(where=(4, 0)), r"byte 44: array 0 is on the unknown device \(4, 0\)"),
     "device number": (one(where=(1, -1)), r"byte 44: array 0 is on the unknown device \(1, -1\)"),

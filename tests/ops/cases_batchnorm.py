@@ -9,7 +9,7 @@ import numpy as np
 from minimx import autograd, nd
 from minimx.base import ArgumentError, DTypeError, ShapeError
 from minimx.op import apply
-from minimx.ops import batchnorm
+from minimx.ops import batchnorm, sync_batchnorm
 
 from .harness import Bad, Case, normal, uniform
 
@@ -172,6 +172,51 @@ WITH_RELU = [
 ]
 
 
+# ---- over several devices
+
+
+def in_step(x: Any, gamma: Any, beta: Any, is_training: bool = True, **given: Any) -> Any:
+    with autograd.train_mode() if is_training else autograd.predict_mode():
+        given = {"fix_gamma": False, "key": "layer", **given}
+        return sync_batchnorm.SyncBatchNorm(x, gamma, beta, *states(gamma.dtype), **given)
+
+
+SYNCHRONIZED = [
+    Case(
+        "_contrib_SyncBatchNorm",
+        lambda x, gamma, beta: in_step(x, gamma, beta, output_mean_var=True),
+        INPUTS,
+        lambda x, gamma, beta: [*normalized(x, gamma, beta)[:2], x.var((0, *range(2, x.ndim)))],
+        rtol=ROUGH,
+        bad=(
+            Bad(
+                lambda nd: in_step(nd.ones((2, 3)), nd.ones((3,)), nd.ones((3,)), key=""),
+                ArgumentError,
+                "key is missing; pass a text",
+            ),
+            Bad(
+                lambda nd: in_step(nd.ones((2, 3)), nd.ones((3,)), nd.ones((3,)), ndev=2),
+                ArgumentError,
+                "ndev is 2, but statistics over several devices are not there yet; use ndev=1",
+            ),
+            Bad(
+                lambda nd: in_step(nd.ones((2, 3)), nd.ones((3,)), nd.ones((3,)), ndev=0),
+                ArgumentError,
+                "ndev is 0; it must be 1",
+            ),
+        ),
+    ),
+    Case(
+        "_contrib_SyncBatchNorm",
+        lambda x, gamma, beta: in_step(x, gamma, beta, is_training=False, ndev=4),
+        INPUTS,
+        lambda x, gamma, beta: normalized(x, gamma, beta, frozen=True)[0],
+        rtol=ROUGH,
+        label="inference",
+    ),
+]
+
+
 # ---- its gradient
 
 
@@ -218,4 +263,4 @@ GRADIENTS = [
     ),
 ]
 
-CASES = [*LAYER, *WITH_RELU, *GRADIENTS]
+CASES = [*LAYER, *WITH_RELU, *SYNCHRONIZED, *GRADIENTS]

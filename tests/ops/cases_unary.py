@@ -194,6 +194,20 @@ NO_ACTIVATION = (
 
 ACTIVATIONS = [
     Case("relu", activation.relu, (distinct(3, 4),), relu),
+    Case(
+        "_backward_relu",
+        lambda head, result: apply(activation.ReluGradient(), head, result),
+        (normal(3, 4), distinct(3, 4)),
+        lambda head, result: np.where(np.isnan(result), np.nan, head * (result > 0)),
+    ),
+    Case(
+        "_backward_relu",
+        lambda head, result: apply(activation.ReluGradient(), head, result),
+        (normal(4), given(np.nan, np.inf, 0.0, -1.0)),
+        lambda head, result: np.array([np.nan, head[1], 0, 0]),
+        label="edges",
+        grad=False,
+    ),
     of_integers(activation.relu, relu, "int32", -3, 0, 7),
     at(activation.relu, relu, "edges", np.nan, -np.inf, np.inf),
     *smooth(activation.sigmoid, sigmoid, -4, 4),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from minimx import autograd, cpu, nd, sym
+from minimx.ops import batchnorm
 
 X = np.random.default_rng(5).normal(2, 3, (4, 3, 2, 5))
 BATCH_MEAN, BATCH_VAR = X.mean((0, 2, 3)), X.var((0, 2, 3))
@@ -89,8 +90,11 @@ def test_a_far_mean_costs_no_digits() -> None:
     np.testing.assert_allclose(y.asnumpy() - np.array([0, 1, -1]).reshape(3, 1, 1), wanted, atol=2e-3)
 
 
-def test_large_data_is_done_in_parts() -> None:
-    x = np.random.default_rng(6).normal(1, 2, (9, 3, 200, 200)).astype("float32")
+@pytest.mark.parametrize("lengths", [(200, 200), (9, 8), (3, 2)])  # long, short and very short runs of a channel
+@pytest.mark.parametrize("together", [batchnorm.TOGETHER, 40])
+def test_large_data_is_done_in_parts(lengths: tuple[int, int], together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batchnorm, "TOGETHER", together)
+    x = np.random.default_rng(6).normal(1, 2, (9, 3, *lengths)).astype("float32")
     given = [nd.array(x), *arrays()[1:]]
     given[0].attach_grad()
     with autograd.record():

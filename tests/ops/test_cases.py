@@ -163,6 +163,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Call]]:
 
     with monkeypatch.context() as patch, engine.front.no_shortcuts():
         patch.setattr(entry, "submit", logged)
+        patch.setattr(entry, "computed", lambda *rest: None)  # the short way of small operators does without `submit`
         yield log
 
 
@@ -351,7 +352,8 @@ def test_every_operator_has_a_row() -> None:
     unknown = sorted({case.op for case in CASES.values()} - set(REGISTRY))
     assert not unknown, f"rows of operators that are not registered: {unknown}"
     covered = {REGISTRY[case.op] for case in CASES.values()}
-    missing = sorted({cls.name for cls in REGISTRY.values()} - {cls.name for cls in covered})
+    # Loops and branches run graphs, which no row has: tests/sym/test_control_flow.py puts them through the same checks.
+    missing = sorted({cls.name for cls in REGISTRY.values() if not cls.composite} - {cls.name for cls in covered})
     assert not missing, f"operators without a row in tests/ops/cases_*.py: {missing}"
 
 

@@ -77,8 +77,7 @@ def test_values_are_freed_when_nobody_reads_them_any_more():
     x = sym.var("x")
     for _ in range(5):
         x = x + 1
-    steps = nd.CachedOp(x)._steps
-    assert [len(step.dropped) for step in steps] == [1] * 5
+    assert [len(dropped) for dropped in nd.CachedOp(x).graph.dropped.values()] == [1] * 5
 
 
 def test_hooks():
@@ -106,3 +105,21 @@ def test_errors_name_the_node():
     with pytest.raises(MXNetError, match="unknown flag nosuch"):
         nd.CachedOp(sym.var("x") + 1, [("nosuch", 1)])
     nd.CachedOp(sym.var("x") + 1, {"static_alloc": True})
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda x: nd.CachedOp(None), "sym must be a Symbol, got None"),
+        (lambda x: nd.CachedOp(x, {"inline_limit": "a"}), "inline_limit must be an int, got 'a'"),
+        (
+            lambda x: nd.CachedOp(x * 2)(nd.ones(3), out=nd.ones(4)),
+            r"out is float32\[4\], the output of _mulscalar\d+ is float32\[3\]",
+        ),
+        (lambda x: nd.CachedOp(x * 2)(nd.ones(3), out=nd.ones(3, dtype="int32")), r"out is int32\[3\]"),
+        (lambda x: nd.CachedOp(x * 2)(nd.ones(3), out=5), "out must hold NDArrays, got 5"),
+    ],
+)
+def test_arguments_that_do_not_fit(call, match):
+    with pytest.raises(MXNetError, match=match):
+        call(sym.var("x"))

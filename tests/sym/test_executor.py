@@ -345,6 +345,14 @@ def test_reshape_shares_memory() -> None:
         big.reshape(nope=(5, 3))
 
 
+def test_reshape_keeps_shapes_that_variables_were_made_with() -> None:
+    """PReLU would give each channel a slope of its own, if it were not said that there is one."""
+    net = sym.LeakyReLU(data, sym.var("slope", shape=(1,)), act_type="prelu")
+    executor = net.simple_bind(CPU, data=(2, 3)).reshape(data=(1, 3))
+    assert executor.arg_dict["slope"].shape == (1,)
+    assert executor.forward()[0].shape == (1, 3)
+
+
 def test_reshape_trains_on() -> None:
     executor = classifier().simple_bind(CPU, data=(4, 6))
     fill_randomly(executor)
@@ -441,3 +449,28 @@ def test_a_variable_without_a_group_is_where_it_is_used() -> None:
         net = sym.exp(x)
     executor = net.simple_bind(CPU, x=(2,), group2ctx={"far": mx.cpu(3)})
     assert executor.arg_dict["x"].context == executor.outputs[0].context == mx.cpu(3)
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (
+            lambda: (a * b).bind(CPU, [*arrays()], [nd.zeros(4), nd.zeros(3)]),
+            r"a has shape \(3,\), its array in args_grad \(4,\)",
+        ),
+        (lambda: (a * b).bind(CPU, [*arrays()], [*arrays()], [["write"], "add"]), "grad_req is"),
+        (lambda: (a * b).simple_bind(CPU, a=[3]), "shape of a: a tuple is wanted, got list"),
+        (lambda: bound().backward([nd.ones(3), nd.ones(3)]), "2 gradients are given, the symbol has 1 outputs"),
+        (lambda: bound().backward({"out": nd.ones(3)}), "no output is called out; there are product_output"),
+        (lambda: bound().set_monitor_callback(5), "a function is wanted, got 5"),
+    ],
+)
+def test_arguments_that_do_not_fit(call: Any, match: str) -> None:
+    with pytest.raises(MXNetError, match=match):
+        call()
+
+
+def bound() -> Any:
+    executor = sym.elemwise_mul(a, b, name="product").bind(CPU, [*arrays()], [*arrays()])
+    executor.forward(is_train=True)
+    return executor

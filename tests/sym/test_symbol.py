@@ -316,9 +316,61 @@ def test_what_needs_a_value_is_refused() -> None:
         with pytest.raises(NotImplementedForSymbol, match=ask):
             getattr(x, ask)()
     with pytest.raises(NotImplementedForSymbol):
-        bool(x)
-    with pytest.raises(NotImplementedForSymbol):
         x += 1
+
+
+@pytest.mark.parametrize(
+    ("ask", "match"),
+    [
+        (bool, r"bool\(\), which `if`, .* \(use F.where, which .*, or F.contrib.cond"),
+        (lambda x: 3 in [x], "F.where"),
+        (float, r"float\(\) is not"), (int, "F.contrib.while_loop"), (complex, "complex"), (round, "F.round"),
+        (range, "a whole number, as for range"), (lambda x: [1, 2][x], "F.take"), (np.asarray, "a NumPy array of it"),
+        (np.array, "F, which"),
+        (np.tanh, "numpy.tanh is not .* such as F.tanh"), (np.add.reduce, "numpy.add is not"),
+        (lambda x: np.maximum(x, 1), "numpy.maximum"),
+    ],
+)  # fmt: skip
+def test_what_python_and_numpy_ask_of_a_value(ask: Any, match: str) -> None:
+    with pytest.raises(NotImplementedForSymbol, match=match):
+        ask(sym.var("x"))
+    with pytest.raises(NotImplementedForSymbol, match=r"x\[...\] = value"):
+        sym.var("x")[0] = 1
+
+
+def test_numbers_of_numpy_are_operands() -> None:
+    x = sym.var("x")
+    value = {"x": nd.array([4.0])}
+    assert (np.float32(2) * x + np.int64(3) - np.float64(1)).eval(**value)[0].asscalar() == 10
+    assert (np.float32(2) / x).eval(**value)[0].asscalar() == 0.5
+    assert (np.float32(4) == x).eval(**value)[0].asscalar() == 1
+    assert (np.int32(5) > x).eval(**value)[0].asscalar() == 1
+    for mixed in (lambda: np.ones(3) * x, lambda: x * np.ones(3)):
+        with pytest.raises(TypeError, match=r"ndarray|NumPy array"):
+            mixed()
+
+
+def test_elements_are_not_selected() -> None:
+    for index in ((slice(None), slice(1, None)), None, ..., 1.5, sym.var("i")):
+        with pytest.raises(TypeError, match="Elements are selected by slice_axis"):
+            sym.var("x")[index]
+    with pytest.raises(IndexError, match=r"has 1. Elements are selected by slice_axis\(\)"):
+        sym.var("x")[1]
+    assert sym.Group([sym.var("x"), sym.var("y")])[np.int64(1)].name == "y"
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: sym.relu(sym.var("x"), name=5), "name must be a str"), (lambda: sym.relu(sym.var("x"), attr=["a"]), "attr must be a dict"),
+        (lambda: sym.var("x", shape="ab"), "shape must be an int or a tuple"),
+        (lambda: sym.split(sym.var("x"), 10**12), "1000000000000 outputs"),
+        (lambda: sym.var("x") + nd.ones(1), "params.get_constant"),
+    ],
+)  # fmt: skip
+def test_odd_arguments(make: Any, match: str) -> None:
+    with pytest.raises(MXNetError, match=match):
+        make()
 
 
 @pytest.mark.parametrize("other", [nd.ones((2,)), "s", None, np.ones(3), [1]])

@@ -157,3 +157,9 @@ def test_errors():
         mx.viz.plot_network(mx.nd.ones((1,)))
     with pytest.warns(UserWarning, match="Cannot"), pytest.raises(ValueError, match="do not determine all others"):
         mx.viz.plot_network(network(), shape={})
+
+
+@pytest.mark.parametrize("attrs", [5, {"shape": 5}, {5: "oval"}, ["shape"]])
+def test_odd_attributes_of_nodes(attrs):
+    with pytest.raises(TypeError, match="node_attrs must be a dict of strings"):
+        mx.viz.plot_network(sym.var("a") + 1, node_attrs=attrs)

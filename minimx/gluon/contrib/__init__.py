@@ -1,5 +1,5 @@
 """`gluon.contrib`: what MXNet keeps apart as contributed."""
 
-from . import nn
+from . import nn, rnn
 
-__all__ = ["nn"]
+__all__ = ["nn", "rnn"]

@@ -1,6 +1,6 @@
 """`gluon.nn`: layers."""
 
-from ..block import Block, HybridBlock
+from ..block import Block, HybridBlock, SymbolBlock
 from .activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, SiLU, Swish
 from .basic_layers import Dense, Dropout, Embedding, Flatten, HybridLambda, Identity, Lambda
 from .containers import Concurrent, HybridConcurrent, HybridSequential, Sequential
@@ -27,5 +27,5 @@ __all__ = [
     "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "Dense", "Dropout", "Embedding", "Flatten",
     "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D", "GroupNorm",
     "HybridBlock", "HybridConcurrent", "HybridLambda", "HybridSequential", "Identity", "InstanceNorm", "Lambda", "LayerNorm",
-    "LeakyReLU", "MaxPool1D", "MaxPool2D", "MaxPool3D", "PReLU", "ReflectionPad2D", "Sequential", "SiLU", "Swish",
+    "LeakyReLU", "MaxPool1D", "MaxPool2D", "MaxPool3D", "PReLU", "ReflectionPad2D", "Sequential", "SiLU", "Swish", "SymbolBlock",
 ]  # fmt: skip

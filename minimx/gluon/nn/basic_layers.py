@@ -23,7 +23,7 @@ class Dense(HybridBlock):
 
     **Shapes** data (N, ...) is taken as (N, K) if `flatten`, else (..., K); weight (units, K), bias (units,); result (N, units) or
     (..., units). **Args** `activation`: the name of one, or None. `in_units`: K; 0 to learn it from the first batch.
-    **Source** MXNet `nn.Dense`. **Book** chapter 3.
+    **Source** MXNet `nn.Dense`. **Book** chapter 4.
 
     >>> from minimx.gluon import nn
     >>> nn.Dense(3, activation="relu", in_units=5)
@@ -50,9 +50,7 @@ class Dense(HybridBlock):
             self.act = None if activation is None else Activation(activation, prefix=f"{activation}_")
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-        result = F.FullyConnected(
-            x, weight, bias, no_bias=bias is None, num_hidden=self._units, flatten=self._flatten, name="fwd"
-        )
+        result = F.FullyConnected(x, weight, bias, self._units, bias is None, self._flatten, name="fwd")
         return result if self.act is None else self.act(result)
 
     def __repr__(self) -> str:

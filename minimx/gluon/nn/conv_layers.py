@@ -126,7 +126,7 @@ class Conv1D(_Conv):
     **Shapes** data (N, C, W), weight (channels, C / groups, kernel_size), bias (channels,), result (N, channels, (W + 2 padding -
     dilation (kernel_size - 1) - 1) // strides + 1). **Args** `in_channels`: C; 0 to learn it from the first batch. `groups`: the
     channels are cut into so many parts, each of which makes its share of the results. `layout`: "NCW", or "NWC" for channels in the last
-    place, in the weight too. **Source** MXNet `nn.Conv1D`. **Book** chapter 3.
+    place, in the weight too. **Source** MXNet `nn.Conv1D`. **Book** chapter 4.
 
     >>> from minimx.gluon import nn
     >>> nn.Conv1D(4, kernel_size=3, in_channels=2, activation="relu")

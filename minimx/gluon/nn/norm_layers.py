@@ -5,9 +5,11 @@ BatchNorm takes mean and variance over the examples of a batch, the others over 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ...base import as_dtype
+from ...device import num_gpus
 from ..block import HybridBlock
 from ..parameter import ParameterDict
 from ..weight import Parameter
@@ -124,7 +126,7 @@ class BatchNorm(HybridBlock):
         running_mean_initializer: Any = "zeros", running_variance_initializer: Any = "ones", in_channels: int = 0, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
-        self._kwargs = {
+        self._kwargs: dict[str, Any] = {
             "axis": axis, "eps": epsilon, "momentum": momentum, "fix_gamma": not scale, "use_global_stats": use_global_stats
         }  # fmt: skip
         if in_channels != 0:
@@ -162,3 +164,32 @@ class BatchNormReLU(BatchNorm):
 
     def _operator(self, F: Any) -> Any:
         return F.contrib.BatchNormWithReLU
+
+
+class SyncBatchNorm(BatchNorm):
+    """BatchNorm with one mean and variance for the parts of a batch that lie on `num_devices` devices; only one is there so far.
+
+    **Args** as BatchNorm, of which it lacks `axis` (1); `num_devices`: as many as there are GPUs unless it is given. **Source** MXNet
+    `contrib.nn.SyncBatchNorm`; Zhang et al., 2018.
+    """
+
+    def __init__(
+        self, in_channels: int = 0, num_devices: int | None = None, momentum: float = 0.9, epsilon: float = 1e-5, center: bool = True,
+        scale: bool = True, use_global_stats: bool = False, beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
+        running_mean_initializer: Any = "zeros", running_variance_initializer: Any = "ones", **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            1, momentum, epsilon, center, scale, use_global_stats, beta_initializer, gamma_initializer, running_mean_initializer,
+            running_variance_initializer, in_channels, **kwargs,
+        )  # fmt: skip
+        if num_devices is None:
+            num_devices = max(num_gpus(), 1)
+            message = (
+                f"SyncBatchNorm: num_devices is not given and taken to be {num_devices}; set it if you use fewer than all GPUs"
+            )
+            warnings.warn(message, UserWarning, stacklevel=2)
+        del self._kwargs["axis"]
+        self._kwargs.update(ndev=num_devices, key=self.prefix)
+
+    def _operator(self, F: Any) -> Any:
+        return F.contrib.SyncBatchNorm

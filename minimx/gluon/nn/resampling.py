@@ -77,3 +77,13 @@ class PixelShuffle3D(_PixelShuffle):
     """
 
     _ndim = 3
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        """The same axis by axis, in the steps that stand in MXNet's files."""
+        first, second, third = self._factors
+        x = F.reshape(x, (0, -4, -1, first * second * third, 0, 0, 0))  # (N, C, f1 f2 f3, D, H, W)
+        x = F.reshape(F.swapaxes(x, 2, 3), (0, 0, 0, -4, first, second * third, 0, 0))  # (N, C, D, f1, f2 f3, H, W)
+        x = F.swapaxes(F.reshape(x, (0, 0, -3, 0, 0, 0)), 3, 4)  # (N, C, f1 D, H, f2 f3, W)
+        x = F.reshape(x, (0, 0, 0, 0, -4, second, third, 0))  # (N, C, f1 D, H, f2, f3, W)
+        x = F.swapaxes(F.reshape(x, (0, 0, 0, -3, 0, 0)), 4, 5)  # (N, C, f1 D, f2 H, W, f3)
+        return F.reshape(x, (0, 0, 0, 0, -3))

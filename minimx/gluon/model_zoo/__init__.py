@@ -1,0 +1,5 @@
+"""`gluon.model_zoo`: well-known networks, made by a call."""
+
+from . import model_store, vision
+
+__all__ = ["model_store", "vision"]

@@ -1,0 +1,105 @@
+"""The short way of a small operator: its kernel at once, in the calling thread, without entering the engine.
+
+`submit` runs an operation whose inputs are there and that is cheaper than writing it down in the calling thread, too. But it is made
+for all operations, and what it must ask of each costs more than a small one takes. Here is what is left of it for those that only make one
+new small array of arrays in host memory. Whatever is not as simple, or fails, goes the long way. Book: chapter 2.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..engine import execute
+from ..engine.front import ASYNC, INLINE, NS_PER_ELEMENT, NS_PER_PRODUCT, quiet_run, this_thread
+from ..engine.lanes import scheduler
+from ..engine.var import View, window
+from ..op import Kind, Op, Spec
+from ..storage import SMALL
+
+FEW = 4096  # elements in and out with which every operator takes less than INLINE
+
+
+class _Quiet(threading.local):
+    """`run` calls a function without floating-point warnings, in the thread that asks."""
+
+    def __init__(self) -> None:
+        self.run = quiet_run()
+
+
+quiet = _Quiet()
+
+
+def computed(op: Op, arrays: list[Any], spec: Spec, elements: int) -> Any:
+    """What `op` makes of `arrays`: an array of `spec`; or None if it must go the long way.
+
+    **Args** `op`: pure, and has one output. `elements`: how many are read and written.
+    """
+    if (
+        (elements > FEW and not _cheap(op, arrays, spec, elements))
+        or spec.nbytes >= SMALL
+        or this_thread.mode is not ASYNC
+        or not scheduler.threads_work
+    ):
+        return None
+    try:
+        value = quiet.run(op.kernel, np, *arrays)
+        if (
+            type(value) is np.ndarray
+            and value.dtype is spec.dtype
+            and value.shape == spec.shape
+            and value.flags.c_contiguous
+            and not op.aliases
+        ):
+            return value
+        return execute.checked(op, np, value if type(value) is tuple else (value,), [spec], arrays)[0]
+    except Exception:  # it will fail again on the long way, where the error is kept for whoever reads the result
+        return None
+
+
+def outcome(op: Op, operands: Sequence[View], key: Any) -> Any:
+    """All outputs of `op`, which is cheap and changes nothing; None if it must go the long way."""
+    if this_thread.mode is not ASYNC or not scheduler.threads_work:
+        return None
+    arrays = []
+    for view in operands:
+        if not view.var.ready:
+            return None
+        arrays.append(view.var.value if view.offset < 0 else window(view.var.value, view.offset, view.spec))
+    try:
+        return quiet.run(op.kernel, np, *arrays, key=key)
+    except Exception:  # see above
+        return None
+
+
+def _cheap(op: Op, arrays: list[Any], spec: Spec, elements: int) -> bool:
+    """Whether running `op` costs less than recording it: what `work` says, asked with less."""
+    if op.kind is Kind.GEMM and len(arrays) > 1:
+        return NS_PER_PRODUCT * math.sqrt(float(arrays[0].size) * arrays[1].size * spec.size) <= INLINE
+    return NS_PER_ELEMENT.get(op.kind, 4.0) * elements <= INLINE
+
+
+def copied(source: View, target: View) -> bool:
+    """Copy the value of `source` to `target`, of the same spec, if that can be done at once: whether it was."""
+    if (
+        source.spec.nbytes >= SMALL
+        or not source.var.ready
+        or not target.context.host
+        or this_thread.mode is not ASYNC
+        or not scheduler.threads_work
+    ):
+        return False
+    with scheduler.lock:  # or a thread that adds to the target could write its own result over this one
+        var = target.var
+        if var.readers or not var.ready or not source.var.ready:
+            return False
+        value = window(source.var.value, source.offset, source.spec)
+        if target.offset >= 0 or var.shared:
+            window(var.value, target.offset, target.spec)[...] = value
+        else:
+            var.value = value.copy()
+    return True

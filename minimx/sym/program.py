@@ -1,0 +1,210 @@
+"""A program: a graph specialised to shapes, dtypes, device and training mode, put through passes, and compiled from Python source.
+
+    graph -> specialize -> [differentiate] -> PASSES -> [split] -> LATE_PASSES and memory plan, for each part -> source -> function
+
+A *part* is one direction of a program, forward or backward. It is an operator to the engine: one task, one record. What the backward part
+needs of the forward part's values, the forward part gives as further outputs, which nobody sees but autograd's tape. Book: chapter 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from .. import storage
+from ..device import Context
+from ..engine.front import work
+from ..op import Kind, Op, Spec
+from .codegen import Writer
+from .graph import Entry, Node
+from .passes import LATE_PASSES, PASSES
+from .passes.gradient import differentiate, split
+from .passes.memory import plan_memory
+from .passes.specialize import specialize
+from .passes.typed import Builder, TypedGraph, operator
+
+KEPT = 1 << 20  # bytes: an arena up to this size is kept from run to run in any case
+
+
+class Part(Op):
+    """One direction of a program, as an operator: `kernel` runs the compiled function in memory of the arena."""
+
+    name = "program"
+    kind = Kind.PROGRAM
+    inputs: ClassVar[tuple[str, ...]] = ("data*",)
+
+    def __init__(self, graph: TypedGraph, context: Context, static: bool) -> None:
+        writer = Writer(graph, context)
+        mutated = {entry[0] for node in graph.order for position in operator(node).mutates if (entry := node.inputs[position])}
+        assert graph.plan is not None
+        self.__dict__.update(
+            name=graph.name,
+            graph=graph,
+            source=writer.source,
+            function=writer.compiled(),
+            context=context,
+            specs=tuple(graph.specs[entry] for entry in graph.heads),
+            mutates=tuple(position for position, node in enumerate(graph.variables) if node in mutated),
+            cost=cost_of(graph),
+            arena=graph.plan.arena,
+            views=writer.views,
+            keeps=static or graph.plan.arena <= KEPT,
+            idle=[],
+        )
+
+    graph: TypedGraph
+    source: str
+    function: Callable[..., list[Any]]
+    context: Context
+    specs: tuple[Spec, ...]  # of the outputs
+    cost: float  # estimated nanoseconds
+    arena: int
+    views: list[tuple[Spec, int]]
+    keeps: bool
+    idle: list[list[Any]]  # views of arenas that no run uses now
+
+    def kernel(self, xp: Any, *arrays: Any, key: Any = None) -> Any:
+        """The outputs, in a tuple. Several threads may run it at once: each has an arena of its own."""
+        try:
+            memory = self.idle.pop()
+        except IndexError:
+            memory = self._memory()
+        outputs = self.function(memory, key, *arrays)
+        if self.keeps:
+            self.idle.append(memory)
+        return tuple(outputs)
+
+    def _memory(self) -> list[Any]:
+        """Views of a new arena."""
+        if not self.views:
+            return []
+        arena = storage.empty(Spec.of((self.arena,), "uint8"), self.context)
+        return [arena[low : low + spec.nbytes].view(spec.dtype).reshape(spec.shape) for spec, low in self.views]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"<program {self.name}>"
+
+
+def cost_of(graph: TypedGraph) -> float:
+    """Estimated nanoseconds of a graph."""
+    tensors = Builder(graph.specs, {})
+    return sum(
+        work(
+            operator(node),
+            [None if entry is None else tensors.tensor(entry) for entry in node.inputs],  # type: ignore[misc]  # they have specs
+            [graph.specs[node, index] for index in range(operator(node).num_outputs)],
+        )
+        for node in graph.order
+    )
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A line of the report: what a pass left."""
+
+    name: str
+    nodes: int
+    nbytes: int  # of the values that the nodes make
+    note: str
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """What the tape must know of the backward part."""
+
+    part: Part | None  # None if all gradients are zero, whatever arrives
+    sources: tuple[tuple[str, int], ...]  # its inputs: ("output", n) of the forward part, ("input", n), or ("seed", n)
+    reached: tuple[int, ...]  # which of the inputs that were asked for have a gradient, in the order of the part's outputs
+    tracked: tuple[bool, ...]  # which outputs of the forward part depend on them
+    flows: tuple[bool, ...]  # through which outputs a gradient comes that matters
+    graph: TypedGraph  # from the inputs and the seeds to the gradients, for gradients of gradients
+
+
+class Program:
+    """A compiled graph: `source`, `report()`, and the parts that the engine runs.
+
+    Made by `net.program(x)`, `executor.program`, or a call of a hybridized block. **Book** chapter 5.
+    """
+
+    def __init__(
+        self, name: str, order: Sequence[Node], variables: Sequence[Node], heads: Sequence[Entry], given: Sequence[Spec],
+        context: Context, training: bool | None, wanted: Sequence[int], off: frozenset[str], static: bool,
+    ) -> None:  # fmt: skip
+        self.given = tuple(given)  # specs of the inputs
+        self.context = context
+        self.stages: list[Stage] = []
+        self.again: Any = None  # its gradients as a CompiledGraph, when somebody has asked for theirs
+        graph = self._noted("specialize", specialize(name, order, variables, heads, given, training))
+        self.draws = len(graph.draws)  # how many keys of random numbers it takes
+        self.outputs = len(graph.heads)
+        seeds: list[Node] = []
+        reached: list[int] = []
+        gradient: TypedGraph | None = None
+        if wanted:
+            tracked = _depending(graph, [variables[position] for position in wanted])
+            gradient, seeds, reached = differentiate(graph, [variables[position] for position in wanted])
+            graph = self._noted("differentiate", gradient)
+        for title, apply in PASSES.items():
+            if title not in off:
+                graph = self._noted(title, apply(graph))
+        self.gradients: Gradients | None = None
+        if gradient is None or not reached:
+            self.forward = self._part("", graph.replaced(variables=tuple(variables)), off, static)
+            if gradient is not None and any(tracked):
+                self.gradients = Gradients(None, (), (), tuple(tracked), (False,) * len(seeds), gradient)
+            return
+        first, second, handed = split(graph, self.outputs, seeds)
+        self.forward = self._part("forward: ", first, off, static)
+        places = {entry: ("output", position) for position, entry in reversed(list(enumerate(first.heads)))}
+        places.update(((node, 0), ("input", position)) for position, node in enumerate(variables))
+        places.update(((node, 0), ("seed", position)) for position, node in enumerate(seeds))
+        self.gradients = Gradients(
+            self._part("backward: ", second, off, static), tuple(places[entry] for entry in handed), tuple(reached), tuple(tracked),
+            tuple((seed, 0) in gradient.uses for seed in seeds), gradient.replaced(heads=gradient.heads[self.outputs :]),
+        )  # fmt: skip
+
+    def _noted(self, name: str, graph: TypedGraph) -> TypedGraph:
+        self.stages.append(Stage(name, len(graph.order), graph.nbytes, graph.note))
+        return graph
+
+    def _part(self, title: str, graph: TypedGraph, off: frozenset[str], static: bool) -> Part:
+        for name, apply in LATE_PASSES.items():
+            if name not in off:
+                graph = self._noted(title + name, apply(graph))
+        return Part(self._noted(f"{title}memory", plan_memory(graph)), self.context, static)
+
+    @property
+    def source(self) -> str:
+        """The Python source, forward part first."""
+        backward = None if self.gradients is None else self.gradients.part
+        return "\n\n".join(part.source for part in (self.forward, backward) if part is not None)
+
+    def report(self) -> str:
+        """What each pass did: operators and bytes of values after it, and its own words. (Bytes of one part, after the split.)"""
+        rows = [("pass", "operators", "bytes of values", "")]
+        rows += [(stage.name, f"{stage.nodes}", f"{stage.nbytes:,}", stage.note) for stage in self.stages]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        return "\n".join(
+            f"{name:<{widths[0]}}  {nodes:>{widths[1]}}  {nbytes:>{widths[2]}}  {note}".rstrip()
+            for name, nodes, nbytes, note in rows
+        )
+
+    def __repr__(self) -> str:
+        specs = ", ".join(map(repr, self.given))
+        return f"<program {self.forward.name}({specs}) on {self.context}>"
+
+
+def _depending(graph: TypedGraph, wanted: Sequence[Node]) -> list[bool]:
+    """For each head, whether it depends on one of the variables `wanted`."""
+    depends = set(wanted)
+    for node in graph.order:
+        if any(entry is not None and entry[0] in depends for entry in node.inputs):
+            depends.add(node)
+    return [node in depends for node, _ in graph.heads]
