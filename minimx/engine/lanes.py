@@ -9,6 +9,9 @@ lane, or
   - a thread that pushes faster than the lanes work (*back-pressure*): beyond `MAX_BYTES` of results in flight, or `MAX_TASKS`
     tasks, a push first helps or waits until there is room.
 
+A thread that sleeps is woken only when it has something to do: to wake one costs more than most tasks, and it takes a core away from
+the task that runs. So a worker that finishes a task and takes the next one wakes nobody.
+
 An idle worker also closes segments that their thread left open for `PATIENCE` seconds, so that recorded work starts without
 a sync.
 
@@ -33,10 +36,10 @@ from collections import deque
 from typing import Any
 
 import numpy as np
-import threadpoolctl
 
 from ..base import MXNetError, env_int
 from ..device import Context
+from .blas import BlasThreads
 from .crew import after_fork as crew_after_fork
 from .segment import Segment
 from .task import DONE, OPEN, QUEUED, READY, RUNNING, Task
@@ -65,40 +68,12 @@ class Lane:
         self.used = 0.0  # when somebody last had work for it
 
 
-class BlasThreads:
-    """Shares the cores out among tasks that use BLAS at the same time: each gets its part of BLAS's threads.
-
-    The number is changed only when such tasks meet, and set back when all are done: a change concerns the whole process, also
-    products that the user computes with NumPy meanwhile.
-    """
-
-    def __init__(self) -> None:
-        self.controller: Any = None
-        self.full = 1
-        self.now = 0
-
-    def share(self, running: int) -> None:
-        """Set BLAS's threads for `running` tasks at once. The engine's lock is held; does nothing if nothing changes."""
-        if self.controller is None:
-            if running < 2:
-                return
-            self.controller = threadpoolctl.ThreadpoolController().select(user_api="blas")
-            counts = [library.num_threads for library in self.controller.lib_controllers]
-            self.full = self.now = max(counts, default=1)
-        wanted = max(1, self.full // max(1, running))
-        if wanted != self.now:
-            self.now = wanted
-            for library in self.controller.lib_controllers:
-                library.set_num_threads(wanted)
-                if hasattr(library, "clear_controlling_thread"):
-                    library.clear_controlling_thread()  # else threadpoolctl would heed no other thread from now on
-
-
 class Running(threading.local):
-    """The stack of tasks that the calling thread runs, outermost first."""
+    """The stack of tasks that the calling thread runs, outermost first, and the lane that it serves if it is a worker."""
 
     def __init__(self) -> None:
         self.tasks: list[Task] = []
+        self.lane: Lane | None = None
 
 
 class Scheduler:
@@ -112,6 +87,9 @@ class Scheduler:
         self.in_flight: dict[Task, None] = {}  # closed, and not done or still holding on to arrays
         self.bytes_in_flight = 0
         self.waiting = 0  # threads that sleep on `finished`
+        self.awaited: dict[Task, int] = {}  # how many of them sleep until this task is done,
+        self.draining = 0  # how many until nothing is in flight,
+        self.watching = 0  # and how many until less is in flight
         self.waits: dict[Task, Task] = {}  # running task -> the task for which the thread that runs it sleeps
         self.failures: dict[Failure, None] = {}  # nobody has seen them yet
         self.running = Running()
@@ -129,25 +107,28 @@ class Scheduler:
             lane = self.lanes[context.lane] = Lane(context.lane, self.lock, WORKERS if context.device_typeid != 2 else 1)
         return lane
 
-    def _rouse(self, lane: Lane, soon: bool = False) -> None:
-        """See to it that a worker looks at `lane`: at once, or within a millisecond if `soon` is enough.
+    def _rouse(self, lane: Lane, soon: bool = False) -> bool:
+        """See to it that a worker looks at `lane`: at once, or within a millisecond if `soon` is enough. False if all are busy.
 
         To wake a thread costs more than all else that a push does; a worker that dozes comes by itself.
         """
         lane.used = time.monotonic()
         if lane.dozing and soon:
-            return
+            return True
         if lane.idle or lane.dozing:
             lane.wakeup.notify()
-        elif len(lane.threads) < lane.workers and self.threads_work:
+            return True
+        if len(lane.threads) < lane.workers and self.threads_work:
             number = len(lane.threads)
             thread = threading.Thread(target=self._serve, args=(lane,), name=f"minimx-{lane.context}-{number}", daemon=True)
             try:
                 thread.start()
             except RuntimeError:  # no threads here (Pyodide, or the interpreter is shutting down)
                 self.threads_work = bool(lane.threads)
-                return
+                return False
             lane.threads.append(thread)
+            return True
+        return False
 
     def opened(self, segment: Segment) -> None:
         """A segment was begun. An idle worker will close it if its thread does not."""
@@ -172,13 +153,20 @@ class Scheduler:
         if not task.predecessors:
             self._make_ready(task, soon=True)
 
-    def _make_ready(self, task: Task, soon: bool = False) -> None:
+    def _make_ready(self, task: Task, soon: bool = False, served: Lane | None = None) -> None:
+        """Enter a task into its lane. `served` is the lane that the calling worker looks at next. The lock is held."""
         lane = self.lane(task.context)
         task.state = READY
         lane.ready.append(task)
-        self._rouse(lane, soon)
-        if self.waiting:
-            self.finished.notify_all()  # a sleeper may want to help
+        if lane is served:
+            lane.used = time.monotonic()
+        else:
+            self._offer(lane, soon)
+
+    def _offer(self, lane: Lane, soon: bool = False) -> None:
+        """Find somebody for what is ready in `lane`: a worker, or a thread that sleeps, which may want to help."""
+        if not self._rouse(lane, soon) and self.waiting:
+            self.finished.notify_all()
 
     # ---- running; the lock is not held unless it says so
 
@@ -243,15 +231,16 @@ class Scheduler:
         for var in task.read:
             if var.readers is not None:
                 var.readers.pop(task, None)
+        served = self.running.lane if len(self._stack()) == 1 else None  # a worker takes the next task when it has ended this one
         for successor in task.successors:
             successor.predecessors.discard(task)
             if not successor.predecessors and successor.state is QUEUED:
-                self._make_ready(successor)
+                self._make_ready(successor, served=served)
         task.successors = []
         task.state = DONE
         if self.events is not None and start:
             self.events.append((str(task.context.lane), task.name, start, time.perf_counter()))
-        if self.waiting:
+        if task in self.awaited:
             self.finished.notify_all()
 
     def _retire(self, task: Task) -> None:
@@ -261,12 +250,13 @@ class Scheduler:
         self.busy.discard(task)
         if not self.busy:
             self.blas.share(1)  # what the user calls outside the engine has all cores again
-        if self.waiting:
+        if self.watching or (self.draining and not self.in_flight):
             self.finished.notify_all()
 
     def _serve(self, lane: Lane) -> None:
         """The life of a worker."""
         np.seterr(all="ignore")
+        self.running.lane = lane
         while True:
             with self.lock:
                 while not lane.ready:
@@ -289,7 +279,7 @@ class Scheduler:
                 task = lane.ready[0]
                 self._start(task)
                 if lane.ready:
-                    self._rouse(lane)
+                    self._offer(lane)
             self._run(task)
             del task  # a sleeping worker must not keep arrays alive
 
@@ -334,11 +324,15 @@ class Scheduler:
                     if helped is not None:
                         break
                     self.waits.update(dict.fromkeys(own, task))
+                    self.awaited[task] = self.awaited.get(task, 0) + 1
                     try:
                         self._sleep()
                     finally:
                         for each in own:
                             self.waits.pop(each, None)
+                        self.awaited[task] -= 1
+                        if not self.awaited[task]:
+                            del self.awaited[task]
             self._help(helped)
 
     def inside(self) -> bool:
@@ -355,7 +349,7 @@ class Scheduler:
             raise MXNetError("a finaliser (__del__) that runs in the middle of the engine's work cannot wait for an array")
 
     def _sleep(self) -> None:
-        """Wait until some task becomes ready or done. The lock is held."""
+        """Wait for what `awaited`, `draining` or `watching` says, or for a task that no worker takes. The lock is held."""
         self.waiting += 1
         try:
             self.finished.wait()
@@ -412,7 +406,11 @@ class Scheduler:
                     helped = self._any_ready()
                     if helped is not None:
                         break
-                    self._sleep()
+                    self.watching += 1
+                    try:
+                        self._sleep()
+                    finally:
+                        self.watching -= 1
             self._help(helped)
 
     def _any_ready(self) -> Task | None:
@@ -442,7 +440,14 @@ class Scheduler:
                         break
                     if self._only_waits_for(own):
                         return
-                    self._sleep()
+                    inside = bool(own)  # then it is not to wait until nothing is in flight
+                    self.draining += not inside
+                    self.watching += inside
+                    try:
+                        self._sleep()
+                    finally:
+                        self.draining -= not inside
+                        self.watching -= inside
             self._help(helped)
 
     def _only_waits_for(self, own: list[Task]) -> bool:
@@ -492,6 +497,7 @@ class Scheduler:
         self.lock = threading.RLock()
         self.finished = threading.Condition(self.lock)
         self.waiting, self.waits, self.busy = 0, {}, set(self._stack())
+        self.awaited, self.draining, self.watching, self.running.lane = {}, 0, 0, None
         self.lanes, self.alone = {}, None
         crew_after_fork()
         util = sys.modules.get("multiprocessing.util")

@@ -698,3 +698,15 @@ def test_what_cannot_be_waited_for() -> None:
         engine.wait([nd.ones((2,))])  # type: ignore[arg-type]
     with pytest.raises(mx.base.ArgumentError, match="number of operations"):
         engine.set_bulk_size("a")  # type: ignore[arg-type]
+
+
+def test_what_a_task_pushes_to_its_own_lane_runs_beside_it() -> None:
+    """The worker that runs it is not free to take it, so somebody else must be found: here a thread that waits."""
+    done = threading.Event()
+
+    def outer() -> None:
+        engine.push(done.set, name="inner")
+        assert done.wait(30), "nobody ran what the task pushed"
+
+    engine.push(outer, name="outer")
+    engine.waitall()
