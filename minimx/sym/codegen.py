@@ -37,6 +37,7 @@ from .passes.memory import Buffer, Plan, Where, takes_out
 from .passes.typed import TypedGraph, operator
 
 FEW = 4096  # elements
+WIDTH = 88  # of a line of source
 RESERVED = {"np", "memory", "keys", "empty", "take", "give_back", "share_out", "tiles", "low", "high", "inf", "nan"}
 _numbers = itertools.count(1)
 
@@ -82,15 +83,13 @@ class Writer:
             self._free(number)
         results = [self._result(position, entry) for position, entry in enumerate(self.graph.heads)]
         signature = ", ".join(["memory", "keys", *arguments])
-        opening = [f"def {self.name}({signature}):"] if len(signature) < 100 else _folded(f"def {self.name}(", signature)
-        body = [f"    {line}" for line in self.lines]
+        lines = [f"def {self.name}({signature}):"]
         if self.views:
             taken = ", ".join(self.memory[view] for view in self.memory)
-            body.insert(
-                0, f"    {taken}{',' if len(self.views) == 1 else ''} = memory  # {self.plan.arena} bytes, kept from run to run"
-            )
-        body.append(f"    return [{', '.join(results)}]")
-        return "\n".join([*self.head, *opening, *body]) + "\n"
+            lines.append(f"    [{taken}] = memory  # {self.plan.arena} bytes, kept from run to run")
+        lines += [f"    {line}" for line in self.lines]
+        lines.append(f"    return [{', '.join(results)}]")
+        return "\n".join([*self.head, *itertools.chain.from_iterable(map(wrapped, lines))]) + "\n"
 
     def compiled(self) -> Callable[..., list[Any]]:
         """The function. Tracebacks find its source."""
@@ -340,14 +339,28 @@ class _Names:
         return name
 
 
-def _folded(opening: str, arguments: str) -> list[str]:
-    """A long list of arguments on several lines."""
-    lines = [opening]
-    for argument in arguments.split(", "):
-        if len(lines) == 1 or len(lines[-1]) + len(argument) > 100:
-            lines.append("   ")
-        lines[-1] += f" {argument},"
-    return [*lines, "):"]
+def wrapped(line: str) -> list[str]:
+    """A line of source, its first brackets on several lines if it is too long to read."""
+    start = min((line.find(bracket) for bracket in "([" if bracket in line), default=-1)
+    if len(line) <= WIDTH or start < 0:
+        return [line]
+    depth, parts, end = 0, [""], len(line)
+    for position, letter in enumerate(line[start:], start):
+        depth += (letter in "([") - (letter in ")]")
+        if not depth:
+            end = position
+            break
+        if letter == "," and depth == 1:
+            parts.append("")
+        elif position > start:
+            parts[-1] += letter
+    indent = " " * (len(line) - len(line.lstrip()))
+    inside = [f"{indent}   "]
+    for part in parts:
+        if len(inside[-1]) + len(part.strip()) + 2 > WIDTH and inside[-1].strip():
+            inside.append(f"{indent}   ")
+        inside[-1] += f" {part.strip()},"
+    return [line[: start + 1], *inside, indent + line[end:]]
 
 
 def _settled(op: Op, specs: Sequence[Spec], context: Context) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...engine.execute import GROUPED, TILE
 from ...op import Kind
 from ..graph import Entry, Node
-from .typed import TypedGraph, operator
+from .typed import TypedGraph, counted, operator
 
 
 def fuse(graph: TypedGraph) -> TypedGraph:
@@ -47,7 +47,7 @@ def fuse(graph: TypedGraph) -> TypedGraph:
     return graph.replaced(
         nodes=tuple(order),
         groups=tuple(groups),
-        note=f"{count} operators in {len(groups)} group{'' if len(groups) == 1 else 's'}",
+        note=f"{counted(count, 'operator')} in {counted(len(groups), 'group')}",
     )
 
 

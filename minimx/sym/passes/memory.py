@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from ...op import Kind, Spec
 from ..graph import Entry, Node
-from .typed import TypedGraph, operator
+from .typed import TypedGraph, counted, operator
 
 ALIGNMENT = 64  # bytes: a cache line
 
@@ -69,10 +69,10 @@ def plan_memory(graph: TypedGraph) -> TypedGraph:
     plan = _Planner(graph, steps).plan
     inner = [buffer for buffer in dict.fromkeys(plan.buffers.values()) if buffer.where is Where.ARENA]
     plan.arena = arrange(inner)
-    saved = sum(graph.specs[entry].nbytes for entry, buffer in plan.buffers.items() if buffer.where is Where.ARENA)
+    values = sum(graph.specs[entry].nbytes for entry, buffer in plan.buffers.items() if buffer.where is Where.ARENA)
     return graph.replaced(
         plan=plan,
-        note=f"{len(plan.written_over)} in place, {len(inner)} buffers; {saved} bytes of values in an arena of {plan.arena}",
+        note=f"{len(plan.written_over)} in place, {counted(len(inner), 'buffer')}; {values} bytes of values in an arena of {plan.arena}",
     )
 
 

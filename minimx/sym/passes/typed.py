@@ -78,6 +78,11 @@ def operator(node: Node) -> Op:
     return node.op
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 buffer`, `2 buffers`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def reachable(roots: Iterable[Node]) -> set[Node]:
     """All nodes that `roots` depend on, and themselves."""
     found = set(roots)
