@@ -1,22 +1,28 @@
 """`check`: tries a reader's answer to an exercise and says, in a sentence, whether it is right or what it gets wrong first.
 
-It prints and never raises, so that a chapter with open exercises runs from top to bottom. Book: the end of every chapter.
+It prints and never raises, so that a chapter with open exercises runs from top to bottom. Where an exercise calls the reader's
+function itself and finds its answer of the wrong form, it says so by `assert ..., "what is wrong with it"`: that text is the verdict.
+Book: the end of every chapter.
 """
 
 from __future__ import annotations
 
 import inspect
+import linecache
+import sysconfig
 import textwrap
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base import ArgumentError
+from ..base import PACKAGE_FOLDER, ArgumentError
 
 WIDTH = 79  # of a line in the notebook
 LONGEST = 6  # elements of an array that a message spells out; of a larger one it gives the shape
 FIRST = 3  # items of a longer list that a message shows
+LIBRARIES = (PACKAGE_FOLDER, *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")))
 
 
 def check(
@@ -41,7 +47,7 @@ def check(
         wanted = expected(*arguments) if callable(expected) else expected[number - 1]
         fault = find_fault(answer, arguments, wanted, tolerance)
         if fault:
-            print(textwrap.fill(f"Not yet. Case {number} of {len(cases)}, {told}: {fault}. {hint}", WIDTH))
+            print(textwrap.fill(f"Not yet. Case {number} of {len(cases)}, {told}: {as_sentence(fault)} {hint}", WIDTH))
             return
     print(f"Right: {len(cases)} of {len(cases)} cases agree.")
 
@@ -60,13 +66,17 @@ def name_arguments(answer: Callable[..., Any], arguments: Sequence[Any]) -> str:
 
 def find_fault(answer: Callable[..., Any], arguments: Sequence[Any], wanted: Any, tolerance: float) -> str:
     """What is wrong with one answer, in words; nothing if it is right."""
+    wanted_value = np.asarray(wanted)
     try:
         got = answer(*arguments)
-        got_value, wanted_value = np.asarray(got), np.asarray(wanted)
+        if got is None:
+            return "the answer is None; write the function's body, end it with return, and run the cell again"
+        unequal = describe_unequal(got)
+        if unequal:
+            return f"got {unequal}, wanted {describe_form(wanted)}"
+        got_value = np.asarray(got)
     except Exception as error:  # whatever a reader's code does is an answer
-        return f"it raised {type(error).__name__}: {error}"
-    if got is None:
-        return "the answer is None; write the function's body, end it with return, and run the cell again"
+        return describe_error(error)
     if got_value.shape != wanted_value.shape and not got_value.size == wanted_value.size == 1:  # MXNet's numbers have shape (1,)
         return f"got {describe_form(got)}, wanted {describe_form(wanted)}"
     if agree(got_value.reshape(wanted_value.shape), wanted_value, tolerance):
@@ -86,10 +96,43 @@ def agree(got: Any, wanted: Any, tolerance: float) -> bool:
     return bool(np.array_equal(got, wanted))
 
 
+def as_sentence(text: str) -> str:
+    """`text` with a full stop, unless it ends in one: errors do as they like."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def describe_error(error: Exception) -> str:
+    """What was raised, and in which line of the reader's; of an assertion that explains itself, the explanation."""
+    text = str(error).strip()
+    if text and isinstance(error, AssertionError):
+        return text
+    line = ""
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if not file.startswith(LIBRARIES):
+            line = linecache.getline(file, number).strip() or line
+    return f"it raised {type(error).__name__}{line and f' in `{line}`'}{text and f': {text}'}"
+
+
+def describe_unequal(value: Any) -> str:
+    """What keeps a list or tuple from being an array, its items' shapes, in words; nothing if all are equal.
+
+    >>> describe_unequal([[1], [1, 2]])
+    'a list of 2 items of different shapes, (1,) and (2,)'
+    """
+    if not isinstance(value, (list, tuple)):
+        return ""
+    inner = next(filter(None, map(describe_unequal, value)), "")
+    shapes = [] if inner else [str(shape) for shape in dict.fromkeys(map(np.shape, value))]
+    if len(shapes) > 1:
+        inner = f"a {type(value).__name__} of {len(value)} items of different shapes, {shapes[0]} and {shapes[1]}"
+    return inner
+
+
 def describe_form(value: Any) -> str:
-    """The shape of an array; a value that is none, such as a number or a text, is given itself."""
-    shape = np.asarray(value).shape
-    return f"an array of shape {shape}" if shape else describe(value)
+    """A value whose form is in question: what is short is given itself, a longer or empty array by its shape."""
+    array = np.asarray(value)
+    return describe(value) if 0 < array.size <= LONGEST else f"an array of shape {array.shape}"
 
 
 def describe(value: Any) -> str:

@@ -42,12 +42,46 @@ def test_of_large_arrays_the_place_is_told(capsys):
 
 def test_missing_answers_wrong_shapes_and_errors(capsys):
     assert "the answer is None; write the function's body" in told(capsys, lambda x: None, [1], 0)
-    assert "got an array of shape (2,), wanted an array of shape (3,)" in told(capsys, lambda x: [1, 2], [[1, 2, 3]], 0)
-    assert "got an array of shape (2,), wanted 1." in told(capsys, lambda x: [1, 2], [1], 0)
+    assert "got [1, 2], wanted [1, 2, 3]." in told(capsys, lambda x: [1, 2], [[1, 2, 3]], 0)
+    assert "got [1, 2], wanted 1." in told(capsys, lambda x: [1, 2], [1], 0)
+    assert "got 1, wanted (2, 3)." in told(capsys, lambda x: 1, [(2, 3)], 0)
+    assert "got 1, wanted an array of shape (3, 4)." in told(capsys, lambda x: 1, [np.zeros((3, 4))], 0)
     assert "got an array of shape (0,), wanted 1." in told(capsys, lambda x: [], [1], 0)
-    assert "it raised ShapeError: broadcast_add:" in told(capsys, lambda x: x + mx.nd.ones(3), [0], mx.nd.ones(2))
-    assert "it raised ValueError" in told(capsys, lambda x: [[1], [1, 2]], [0], 0)
+    text = told(capsys, lambda x: x + mx.nd.ones(3), [0], mx.nd.ones(2))
+    assert "it raised ShapeError in `" in text
+    assert "`: broadcast_add:" in text
     assert "got 'b', wanted 'a'" in told(capsys, lambda x: "b", ["a"], 0)
+
+
+def test_lists_of_unequal_items(capsys):
+    arrays = (mx.nd.ones((2, 2)), mx.nd.ones(2))
+    text = told(capsys, lambda x: arrays, [np.ones((2, 2))], 0)
+    assert "got a tuple of 2 items of different shapes, (2, 2) and (2,), wanted [[1.0, 1.0], [1.0, 1.0]]." in text
+    assert "got a list of 3 items of different shapes, (1,) and ()" in told(capsys, lambda x: [[[1], 2, 3], [0]], [0], 0)
+
+
+def raises(error):
+    raise error
+
+
+def test_errors_are_told_with_the_line_of_the_answer(capsys):
+    text = told(capsys, lambda x: raises(IndexError("list index out of range")), [0], 0, hint="Mind the end.")
+    assert "0: it raised IndexError in `raise error`: list index out of range. Mind the end." in text
+    # a library's own lines would tell the reader nothing
+    text = told(capsys, lambda x: np.broadcast_shapes((x,), (3,)), [0], 2)
+    assert "it raised ValueError in `text = told(capsys, lambda x: np.broadcast_shapes((x,), (3,)), [0], 2)`: shape" in text
+    assert "0: it raised ValueError in `raise error`." in told(capsys, lambda x: raises(ValueError()), [0], 0)
+
+
+def test_a_verdict_ends_in_one_full_stop(capsys):
+    assert told(capsys, lambda x: raises(ValueError("Give more.")), [0], 0, hint="So.").endswith("Give more. So.")
+    assert told(capsys, lambda x: raises(ValueError("Why?")), [0], 0).endswith(": Why?")
+
+
+def test_an_exercise_says_by_assert_what_form_it_wants(capsys):
+    text = told(capsys, lambda x: raises(AssertionError(f"place returned {x} offsets, wants 5")), [0], 2)
+    assert text == "Not yet. Case 1 of 1, x = 2: place returned 2 offsets, wants 5."
+    assert "it raised AssertionError in `raise error`." in told(capsys, lambda x: raises(AssertionError()), [0], 0)
 
 
 def test_arguments_may_be_lists_of_unequal_lengths(capsys):
