@@ -28,6 +28,10 @@ class ShapeError(MXNetError, ValueError):
     """Shapes that do not fit each other or the operator."""
 
 
+class RankError(ShapeError):
+    """A wrong number of axes, which no length of them could mend: a rule may say so while lengths are unknown."""
+
+
 class DTypeError(MXNetError, TypeError):
     """Element types that do not fit each other or the operator."""
 
@@ -68,7 +72,8 @@ class NotImplementedForSymbol(MXNetError):
     def __init__(self, function: Any, alias: str | None = None, *args: Any) -> None:
         name = getattr(function, "__name__", str(function))
         instead = f" (use {alias} instead)" if alias else ""
-        super().__init__(f"{name} is not supported for Symbol, which has no value until it is bound{instead}.")
+        advice = "" if alias else " In a hybridized block stay with the functions of F, or do it outside the block."
+        super().__init__(f"{name} is not supported for Symbol, which has no value until it is bound{instead}.{advice}")
 
 
 def env_int(names: tuple[str, ...] | str, default: int, minimum: int = 0, maximum: int = 1 << 63) -> int:
@@ -118,6 +123,8 @@ def shown(value: Any) -> str:
         return f"({inner}{',' * (len(value) == 1)})" if isinstance(value, tuple) else f"[{inner}]"
     if isinstance(value, type):
         return f"the type {value.__name__}"
+    if isinstance(value, np.ndarray):
+        return "a NumPy array"  # its class is called ndarray, which reads like NDArray
     kind = type(value).__name__
     return f"{'an' if kind[:1] in 'aeioAEIO' or kind.lower() == 'ndarray' else 'a'} {kind}"
 

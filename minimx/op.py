@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 import numpy as np
 
-from .base import ArgumentError, DTypeError, MXNetError, OutOfMemoryError, ShapeError, shown
+from .base import ArgumentError, DTypeError, MXNetError, OutOfMemoryError, RankError, ShapeError, shown
 from .fields import in_words, initializer, parse_attr, spelt
 
 if TYPE_CHECKING:
@@ -133,6 +133,8 @@ class Op:
     ufunc: ClassVar[Any] = None
     #: Names of the inputs, in order. A name with "?" may be absent; a last name with "*" stands for any number.
     inputs: ClassVar[tuple[str, ...]] = ("data",)
+    #: Attributes that must be given although they have a default here, 0 or (): inputs that may be left out come before them in a call.
+    required: ClassVar[tuple[str, ...]] = ()
     #: Positions of inputs that the kernel changes in place: optimizer states, running means.
     mutates: ClassVar[tuple[int, ...]] = ()
     #: Positions of inputs that are auxiliary states in a Symbol (a subset of `mutates`, or read-only running statistics).
@@ -243,6 +245,10 @@ class Op:
                 values[field] = parse_attr(text, kind)
             except (ValueError, SyntaxError, TypeError, KeyError, OverflowError, MemoryError, RecursionError):
                 raise ArgumentError(f"{cls.name}: argument {key}={shown(text)} is not {in_words(kind)}") from None
+        fields = [field for field in dataclasses.fields(cls) if field.default is dataclasses.MISSING]
+        missing = [spelt(field) for field in fields if field.name not in values]
+        if missing:
+            raise ArgumentError(f"{cls.name}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} required")
         try:
             return cls(**values)
         except MXNetError:
@@ -441,8 +447,13 @@ def apply(op: Op, *operands: Any, **how: Any) -> Any:
             return type(operand)._apply(op, operands, how)  # type: ignore[arg-type]
     if operands and how.get("name") and open_calls and all(operand is None for operand in operands):
         return open_calls[0](op, operands, how)
-    got = ", ".join(type(operand).__name__ for operand in operands) or "nothing"
+    got = ", ".join(map(kind_of, operands)) or "nothing"
     raise ArgumentError(f"{op.name}: an NDArray or a Symbol is wanted, got {got}; make one with nd.array(...)")
+
+
+def kind_of(operand: Any) -> str:
+    """What an operand is that cannot be one, for error messages. NumPy's class is called ndarray, which reads like NDArray."""
+    return "a NumPy array" if isinstance(operand, np.ndarray) else type(operand).__name__
 
 
 def signature_of(op: Op | type[Op]) -> str:
@@ -468,7 +479,7 @@ def normalize_axis(op: Op | str, axis: int, ndim: int, what: str = "axis") -> in
     """`axis` counted from the front. Raises ShapeError if the array has no such axis."""
     if not -ndim <= axis < ndim:
         name = op if isinstance(op, str) else op.name
-        raise ShapeError(f"{name}: {what} {axis} is out of range for an array of {ndim} dimensions")
+        raise RankError(f"{name}: {what} {axis} is out of range for an array of {ndim} dimensions")
     return axis + ndim if axis < 0 else axis
 
 
@@ -541,15 +552,25 @@ def unified(*specs: Spec | None, free: int | None = None) -> tuple[Spec | None, 
     return tuple(filled(spec, common, known[0]) for spec in specs)
 
 
-def require_ndim(op: Op, what: str, spec: Spec, *allowed: int) -> None:
-    """Raise ShapeError unless `spec` has one of the `allowed` numbers of dimensions."""
+def require_ndim(op: Op, what: str, spec: Spec, *allowed: int, axes: Sequence[str] = ()) -> None:
+    """Raise RankError unless `spec` has one of the `allowed` numbers of axes. `axes`: what they are, for the message."""
     if len(spec.shape) not in allowed:
         wanted = " or ".join(str(n) for n in allowed)
-        raise ShapeError(f"{op.name}: {what} has shape {spec.shape}; {wanted} dimensions are needed")
+        named = f" ({', '.join(axes)})" if axes else ""
+        raise RankError(f"{op.name}: {what} needs {wanted} axes{named}, got {spec.shape}")
+
+
+def require_given(op: Op) -> None:
+    """Raise ArgumentError if an attribute was left out that must be given."""
+    for name in op.required:
+        value = getattr(op, name)
+        if not value:
+            called = next(spelt(field) for field in dataclasses.fields(op) if field.name == name)
+            raise ArgumentError(f"{op.name}: {called} is required, got {value!r}")
 
 
 __all__ = [
     "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Shaped", "Spec", "T", "Tensor", "apply", "beside", "broadcast_shape", "called",
-    "filled", "find", "hidden", "input_names", "is_constant", "normalize_axes", "normalize_axis", "parse_attr", "register",
-    "require_ndim", "same_dtype", "same_shape", "signature_of", "unified",
+    "filled", "find", "hidden", "input_names", "is_constant", "kind_of", "normalize_axes", "normalize_axis", "parse_attr", "register",
+    "require_given", "require_ndim", "same_dtype", "same_shape", "signature_of", "unified",
 ]  # fmt: skip

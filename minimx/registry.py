@@ -6,12 +6,13 @@ Each family of classes has a Registry. It also understands the JSON in which MXN
 
 from __future__ import annotations
 
+import inspect
 import json
 import warnings
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from .base import ArgumentError
+from .base import ArgumentError, MXNetError
 
 Base = TypeVar("Base")
 Class = TypeVar("Class", bound=type)
@@ -80,7 +81,14 @@ class Registry(Generic[Base]):
                 f"no {self.nickname} is called {name!r}; there are {', '.join(sorted(self.classes))}. "
                 f"A class of your own is entered with {self.nickname}.register"
             )
-        return found(*rest, **kwargs)
+        try:
+            return found(*rest, **kwargs)
+        except TypeError as error:
+            known = arguments_of(found)
+            unknown = [key for key in kwargs if key not in known]
+            if isinstance(error, MXNetError) or not unknown or "unexpected keyword" not in str(error):
+                raise
+            raise ArgumentError(f"{found.__name__} takes no argument {unknown[0]!r}; it takes {', '.join(known)}") from None
 
     def _from_json(self, text: str, rest: list[Any], kwargs: dict[str, Any]) -> Base:
         if rest or kwargs:
@@ -94,3 +102,17 @@ class Registry(Generic[Base]):
         if not (len(config) == 2 and isinstance(config[0], str) and isinstance(config[1], dict)):
             raise ArgumentError(f'{self.nickname}: {text!r} must have the form ["name", {{"argument": value}}]')
         return self.create(config[0], **config[1])
+
+
+def arguments_of(cls: type) -> list[str]:
+    """Names of the keywords that the class takes, and, where `__init__` hands unknown ones on, those of its bases."""
+    found: dict[str, None] = {}
+    for each in cls.__mro__:
+        if "__init__" in each.__dict__:
+            parameters = inspect.signature(each.__dict__["__init__"]).parameters.values()
+            found.update(
+                (one.name, None) for one in list(parameters)[1:] if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+            )
+            if all(one.kind is not one.VAR_KEYWORD for one in parameters):
+                break
+    return list(found)

@@ -76,9 +76,18 @@ def evaluate_accuracy(
     data: Iterable[tuple[NDArray, NDArray]], net: Callable[[NDArray], NDArray], ctx: Context | None = None
 ) -> float:
     """The fraction of all examples of `data` whose class `net` finds; the batches are moved to `ctx` where it is given."""
+    if not callable(net) or not (isinstance(data, Iterable) or hasattr(data, "__getitem__")):
+        order = ": they are in the wrong order" if callable(data) and isinstance(net, Iterable) else ""
+        raise ArgumentError(
+            f"evaluate_accuracy(data, net): data must yield batches, and net be a network or a function; got {shown(data)} and "
+            f"{shown(net)}{order}"
+        )
     hits: Any = 0
     count = 0
-    for X, y in data:
+    for batch in data:
+        if not isinstance(batch, (list, tuple)) or len(batch) != 2:
+            raise ArgumentError(f"evaluate_accuracy: a batch of data must be a pair (X, y), got {shown(batch)}")
+        X, y = batch
         if ctx is not None:
             X, y = X.as_in_context(ctx), y.as_in_context(ctx)
         hits = hits + _hits(net(X), y)

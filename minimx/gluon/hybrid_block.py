@@ -9,12 +9,13 @@ made for is in tracing.py. `export()` writes it to files, which a SymbolBlock re
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import autograd, nd, sym
-from ..base import ArgumentError, MXNetError, ShapeError
+from ..base import ArgumentError, MXNetError, ShapeError, shown
 from ..device import Context, current_context
 from ..fields import converted
 from ..files import PathLike, as_path
@@ -78,7 +79,7 @@ class HybridBlock(Block):
 
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Make `block` a child. **Raises** ValueError if it is no HybridBlock."""
-        if not isinstance(block, HybridBlock):
+        if isinstance(block, Block) and not isinstance(block, HybridBlock):
             raise ArgumentError(
                 f"Children of HybridBlock must also be HybridBlock, but {block!r} has type {type(block)}. If you are using Sequential, "
                 "please try HybridSequential instead."
@@ -174,25 +175,57 @@ class HybridBlock(Block):
         **Raises** ValueError for arrays beside Symbols, no tensor at all, and, when hybridized, arrays on several devices, or
         arguments built in another way than at the first call.
         """
-        if not self._runs_graph and not args and isinstance(x, NDArray) and x.context is current_context():  # most eager calls
-            return self.hybrid_forward(nd, x, **(self._values(x.context, (x,)) if self._reg_params else {}))
-        found = survey((x, *args))
-        if found.symbols and found.contexts:
-            raise ArgumentError(f"{self.name}: NDArrays and Symbols cannot be mixed in the arguments of a block")
-        if found.symbols:
-            with self.name_scope():
-                return self._symbolic(x, *args)
-        if not found.contexts:
-            raise ArgumentError(f"{self.name}: there must be one NDArray or one Symbol in the arguments of a block")
-        if self._runs_graph:
-            with found.only_context(self.name) as context:
-                return self._call_cached_op((x, *args), context)
-        with found.contexts[0] as context:
-            return self.hybrid_forward(nd, x, *args, **self._values(context, (x, *args)))
+        try:
+            if (
+                not self._runs_graph and not args and isinstance(x, NDArray) and x.context is current_context()
+            ):  # most eager calls
+                return self.hybrid_forward(nd, x, **(self._values(x.context, (x,)) if self._reg_params else {}))
+            found = survey((x, *args))
+            if found.symbols and found.contexts:
+                raise ArgumentError(f"{self.name}: NDArrays and Symbols cannot be mixed in the arguments of a block")
+            if found.symbols:
+                with self.name_scope():
+                    return self._symbolic(x, *args)
+            if not found.contexts:
+                raise ArgumentError(
+                    f"{self.name}: there must be one NDArray or one Symbol in the arguments of a block, got "
+                    f"{', '.join(map(shown, (x, *args)))}; make an NDArray with nd.array(x)"
+                )
+            if self._runs_graph:
+                with found.only_context(self.name) as context:
+                    return self._call_cached_op((x, *args), context)
+            with found.contexts[0] as context:
+                return self.hybrid_forward(nd, x, *args, **self._values(context, (x, *args)))
+        except TypeError as error:
+            self._explain(error, x, *args)
+            raise
 
     def _symbolic(self, *args: Any) -> Any:
         """The graph of `hybrid_forward` for Symbols."""
-        return self.hybrid_forward(sym, *args, **{name: param.var() for name, param in self._reg_params.items()})
+        try:
+            return self.hybrid_forward(sym, *args, **{name: param.var() for name, param in self._reg_params.items()})
+        except TypeError as error:
+            self._explain(error, *args)
+            raise
+
+    def _explain(self, error: TypeError, *args: Any) -> None:
+        """Raise ArgumentError if arguments and parameters do not fit `hybrid_forward`, so that Python refused the call with `error`."""
+        if isinstance(error, MXNetError):
+            return
+        signature = inspect.signature(self.hybrid_forward)
+        try:
+            signature.bind(nd, *args, **self._reg_params)
+        except TypeError as misfit:
+            takes = f"{type(self).__name__}.hybrid_forward takes {signature}"
+            odd = [name for name in self._reg_params if name not in signature.parameters]
+            if odd:
+                raise ArgumentError(
+                    f"{self.name}: the parameter {self._reg_params[odd[0]].name!r}, which is the attribute {odd[0]!r}, has no argument "
+                    f"to come in: {takes}; its arguments after the inputs must be called like the attributes that hold the parameters"
+                ) from None
+            raise ArgumentError(
+                f"{self.name}: {takes}, which does not fit {len(args)} inputs and the parameters {list(self._reg_params)}: {misfit}"
+            ) from None
 
     def _call_traced_forward(self, *args: Any) -> Any:
         """What `__call__` does where a subclass that is hybridized overrides `forward`: run that as a graph, if it can become one."""

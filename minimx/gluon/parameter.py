@@ -6,7 +6,7 @@ single parameter is stands in weight.py. Book: chapter 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -208,9 +208,9 @@ class ParameterDict:
     def load_dict(
         self, param_dict: Mapping[str, NDArray], ctx: Devices = None, allow_missing: bool = False,
         ignore_extra: bool = False, restore_prefix: str = "", filename: str | None = None, cast_dtype: bool = False,
-        dtype_source: str = "current",
+        dtype_source: str = "current", advice: str | None = None,
     ) -> None:  # fmt: skip
-        """`load` from a dict; "arg:" and "aux:" before a name do not count."""
+        """`load` from a dict; "arg:" and "aux:" before a name do not count. `advice`: what to do if names do not fit."""
         named = {
             restore_prefix + (name[4:] if name.startswith(("arg:", "aux:")) else name): array
             for name, array in param_dict.items()
@@ -218,21 +218,35 @@ class ParameterDict:
         source = f"file '{filename}'" if filename else "param_dict"
         if len(named) != len(param_dict):
             raise ParameterError(f"{source} has both 'arg:' and 'aux:' arrays of one name: {brief_list(param_dict)}")
-        advice = "Please make sure source and target networks have the same prefix."
+        if advice is None:
+            advice = "Please make sure source and target networks have the same prefix."
+            if any("." in name for name in named) and not any("." in name for name in self.keys()):
+                advice = f"{BY_PLACES}: read it with the network's load_parameters."
         for name in self.keys():
             if name not in named and not allow_missing:
+                written = [each.removeprefix(restore_prefix) for each in named]
                 raise ParameterError(
-                    f"Parameter '{name[len(restore_prefix) :]}' is missing in {source}, which contains parameters: "
-                    f"{brief_list(named)}. Set allow_missing=True to ignore missing parameters. {advice}"
+                    f"Parameter '{name.removeprefix(restore_prefix)}' is missing in {source}, which contains parameters: "
+                    f"{brief_list(written)}. Set allow_missing=True to ignore missing parameters. {advice}"
                 )
         for name, array in named.items():
             if name in self._params:
                 self._params[name]._load_init(array, ctx, cast_dtype, dtype_source)
             elif not ignore_extra:
                 raise ParameterError(
-                    f"Parameter '{name[len(restore_prefix) :]}' loaded from {source} is not present in ParameterDict, choices are: "
+                    f"Parameter '{name.removeprefix(restore_prefix)}' loaded from {source} is not present in ParameterDict, choices are: "
                     f"{brief_list(self.keys())}. Set ignore_extra=True to ignore. {advice}"
                 )
+
+
+#: The kinds of files that are mistaken for each other, by their names.
+BY_EXPORT = "The file was written by export, with arg: or aux: before the full names"
+BY_PLACES = "The file was written by save_parameters, with names that are places in the network's tree"
+
+
+def is_exported(names: Iterable[str]) -> bool:
+    """Whether names are those of a file that `export` writes, rather than `save_parameters` or `ParameterDict.save`."""
+    return any(name.startswith(("arg:", "aux:")) for name in names)
 
 
 def named_arrays(loaded: Any, filename: str) -> Mapping[str, NDArray]:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import nd
-from ..base import ArgumentError
+from ..base import ArgumentError, shown
 from . import architecture
-from .parameter import Parameter, ParameterDict, ParameterError, named_arrays
+from .parameter import BY_EXPORT, Parameter, ParameterDict, ParameterError, is_exported, named_arrays
 from .scope import _BlockScope
 from .summary import summarize
 from .utils import HookHandle, brief_list, indented
@@ -107,8 +107,10 @@ class Block:
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Make `block` a child, called by its number if it has no `name`. Assigning it as an attribute does the same.
 
-        **Raises** ArgumentError if this block is in `block`: a network has no cycles.
+        **Raises** ArgumentError if `block` is none, or if this block is in it: a network has no cycles.
         """
+        if not isinstance(block, Block):
+            raise ArgumentError(f"{self.name}: a child must be a block, got {shown(block)}{_instead_of(block)}")
         if self in below(block):
             raise ArgumentError(f"{self.name} cannot be a part of {block.name}, which would be a part of it")
         self._children[str(len(self._children)) if name is None else name] = block
@@ -217,7 +219,7 @@ class Block:
     def summary(self, *inputs: Any) -> None:
         """Print a table of all layers, with the shapes of their outputs for `inputs` and the numbers of their parameters.
 
-        **Raises** AssertionError if the network is hybridized: then its layers are not called one by one.
+        **Raises** AssertionError if the network, or a part of it, is hybridized: then its layers are not called one by one.
         """
         summarize(self, inputs)
 
@@ -249,25 +251,26 @@ class Block:
         params = self._collect_params_with_prefix()
         if not loaded and not params:
             return
+        advice = f"{BY_EXPORT}: read it with SymbolBlock.imports." if is_exported(loaded) else None
         if not any("." in name for name in loaded) and not loaded.keys() <= params.keys():
             # By full names, as ParameterDict.save writes them with the block's prefix taken off.
             self.collect_params().load_dict(
-                loaded, ctx, allow_missing, ignore_extra, self.prefix, filename, cast_dtype, dtype_source
+                loaded, ctx, allow_missing, ignore_extra, self.prefix, filename, cast_dtype, dtype_source, advice
             )
             return
         if not allow_missing:
-            self._require_all(params, loaded, filename)
+            self._require_all(params, loaded, filename, advice or "")
         for name, array in loaded.items():
             if name in params:
                 params[name]._load_init(array, ctx, cast_dtype, dtype_source)
             elif not ignore_extra:
                 raise ParameterError(
                     f"Parameter '{name}' loaded from file '{filename}' is not present in the block, which has parameters "
-                    f"{brief_list(params)}. Set ignore_extra=True to ignore."
+                    f"{brief_list(params)}. Set ignore_extra=True to ignore. {advice or ''}".rstrip()
                 )
 
     @staticmethod
-    def _require_all(params: Mapping[str, Parameter], loaded: Mapping[str, Any], filename: str) -> None:
+    def _require_all(params: Mapping[str, Parameter], loaded: Mapping[str, Any], filename: str, advice: str) -> None:
         """Raise ParameterError for a parameter that the file has under none of its names: a shared one has several."""
         names = defaultdict(list)
         for name, param in params.items():
@@ -276,7 +279,7 @@ class Block:
             if not any(each in loaded for each in names[param]):
                 raise ParameterError(
                     f"Parameter '{name}' is missing in file '{filename}', which contains parameters: {brief_list(loaded)}. "
-                    "Set allow_missing=True to ignore missing parameters."
+                    f"Set allow_missing=True to ignore missing parameters. {advice}".rstrip()
                 )
 
     def save_params(self, filename: str) -> None:
@@ -313,6 +316,15 @@ class Block:
 
     def _load_graph(self, saved: Mapping[str, Any]) -> None:
         """Take over what `_save_graph` remembered."""
+
+
+def _instead_of(value: Any) -> str:
+    """What to do with what was taken for a block, as the end of a message."""
+    if isinstance(value, (list, tuple)):
+        return "; layers are added one by one, as in add(*layers)"
+    if isinstance(value, type):
+        return f"; call it to make one: {value.__name__}(...)"
+    return "; nn.Lambda and nn.HybridLambda make a block of a function" if callable(value) else ""
 
 
 def below(block: Block) -> Iterator[Block]:

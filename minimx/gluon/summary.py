@@ -38,13 +38,17 @@ def summarize(block: Any, inputs: tuple[Any, ...]) -> None:
         )
         seen.update(sizes)
 
-    def watch(layer: Any) -> None:
+    def refuse(layer: Any) -> None:
         if getattr(layer, "_active", False):
-            raise ParameterError(f'"{layer.name}" must not be hybridized to print summary; call hybridize(False) before')
+            part = "" if getattr(block, "_active", False) else f", of which {layer.name} is"
+            raise ParameterError(f'"{block.name}" must not be hybridized to print summary{part}; call net.hybridize(False) first')
+
+    def watch(layer: Any) -> None:
         if not layer.is_container:
             handles.append(layer.register_forward_hook(note))
 
     try:
+        block.apply(refuse)
         block.apply(watch)
         block(*inputs)
     finally:

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import sym
+from .. import nd, sym
 from ..base import ArgumentError, MXNetError, as_dtype, shown
-from ..files import PathLike
+from ..files import PathLike, as_path
+from ..op import input_names
 from ..sym import Symbol
 from ..sym.graph import topological_order
 from .editions import editions
 from .hybrid_block import HybridBlock
-from .parameter import ParameterDict
+from .parameter import BY_PLACES, ParameterDict, is_exported, named_arrays
 from .structure import flatten, regroup
 from .tracing import Trace
 from .weight import Devices, Parameter, ParameterError
@@ -100,8 +101,12 @@ class SymbolBlock(HybridBlock):
             raise ArgumentError(f"SymbolBlock.imports: input_names must be a str or a list of them, got {shown(names)}")
         block = SymbolBlock(graph, [sym.var(name, dtype=np.float32 if param_file is None else None) for name in names])
         if param_file is not None:
-            params = block.collect_params()
-            params.load(param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved")
+            path = as_path(param_file)
+            loaded = named_arrays(nd.load(path), path)
+            advice = None if allow_missing else _advice(graph, names, block.params, loaded)
+            block.params.load_dict(
+                loaded, ctx, allow_missing, ignore_extra, "", path, cast_dtype=True, dtype_source="saved", advice=advice
+            )
         return block
 
     def __repr__(self) -> str:
@@ -181,6 +186,29 @@ def _require_dense(graph: Symbol) -> None:
     for name, attrs in graph.attr_dict().items():
         if attrs.get("__storage_type__", "0") not in ("0", "default"):
             raise ParameterError(f"SymbolBlock: variable {name} is sparse, and only dense arrays exist here")
+
+
+#: What operators call inputs that are parameters.
+WEIGHTS = ("weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "parameters")
+
+
+def _advice(graph: Symbol, inputs: Sequence[str], params: ParameterDict, loaded: Mapping[str, Any]) -> str | None:
+    """What may be wrong if variables of a graph are missing in a file: the names of the inputs, or the file."""
+    known = {name[4:] if is_exported([name]) else name for name in loaded}
+    missing = [name for name in params if name not in known]
+    if len(missing) == len(list(params)) and not is_exported(loaded):
+        return f"{BY_PLACES}, or for another graph: read it with the load_parameters of the network that wrote it."
+    weights = {
+        entry[0].name
+        for node in topological_order(graph.entries)
+        if node.op is not None
+        for entry, called in zip(node.inputs, input_names(node.op, len(node.inputs)))
+        if entry is not None and called in WEIGHTS
+    }
+    if weights.issuperset(missing) and set(inputs) <= set(graph.list_inputs()):
+        return None  # the names of the inputs are good; the file is not
+    listed = ", ".join(map(repr, missing))
+    return f"The inputs given are {list(inputs)}; the graph's variables without a value in the file: {listed}."
 
 
 def _dtypes(trace: Trace) -> dict[str, Any]:

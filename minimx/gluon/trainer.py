@@ -298,6 +298,10 @@ class Trainer:
 
 def as_parameters(params: Any) -> list[Parameter]:
     """The parameters of a dict, by name, or of a list. Raises ArgumentError for anything else."""
+    if callable(getattr(params, "collect_params", None)):
+        raise ArgumentError(
+            f"First argument must be a list or dict of Parameters, got {type(params)}. Its parameters are net.collect_params(): pass these."
+        )
     if isinstance(params, (Mapping, ParameterDict)):
         params = [params[name] for name in sorted(params.keys())]
     if not isinstance(params, (list, tuple)):

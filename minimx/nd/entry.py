@@ -18,7 +18,7 @@ from ..base import ArgumentError, DeviceError, DTypeError, MXNetError, ShapeErro
 from ..device import Context, current_context
 from ..engine.front import submit, value_of, wait as engine_wait
 from ..engine.var import Failure, Var, View, window
-from ..op import Op, Spec, Tensor
+from ..op import Op, Spec, Tensor, kind_of, require_given
 from ..ops.creation import require_storable
 from ..seeds import Key, next_key
 from .direct import computed
@@ -92,7 +92,7 @@ def wrong_operand(op: Op, operands: Sequence[Any], position: int) -> NoReturn:
         raise ArgumentError(
             f"{op.name}: {name} is a {type(operand).__name__} and another operand an NDArray; they cannot be mixed"
         )
-    raise ArgumentError(f"{op.name}: {name} must be an NDArray, got {type(operand).__name__}; make one with nd.array(...)")
+    raise ArgumentError(f"{op.name}: {name} must be an NDArray, got {kind_of(operand)}; make one with nd.array(...)")
 
 
 def invoke(
@@ -113,6 +113,7 @@ def invoke(
         if operand is None:
             wanted = op.inputs[min(len(specs), len(op.inputs) - 1)]
             if not wanted.endswith("?"):
+                require_given(op)  # else the message would be about a weight where its length was forgotten
                 raise ArgumentError(f"{op.name}: input {wanted.rstrip('*')!r} is missing; it is None where an NDArray is wanted")
             specs.append(None)
             if arrays is not None:

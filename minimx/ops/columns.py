@@ -13,7 +13,7 @@ from ..base import ArgumentError, ShapeError
 from ..op import Array, How, Shape, Spec, T, apply, register, require_ndim
 from .checks import accurate, require_float
 from .shape import as_shape
-from .windows import Windowed, fold, unfold
+from .windows import Windowed, axes_of, fold, unfold
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 @register("im2col")
 class Im2col(Windowed):
+    required = ("kernel_size",)
     saves_inputs = False
     saves_outputs = False
 
     def infer(self, data: Spec) -> Spec:
         self.check_window()
         require_float(self, data)
-        require_ndim(self, "data", data, 2 + len(self.kernel_size))
+        require_ndim(self, "data", data, 2 + len(self.kernel_size), axes=axes_of(len(self.kernel_size)))
         counts = self.check_counts(data.shape[2:])
         return data.with_shape((data.shape[0], data.shape[1] * math.prod(self.kernel_size), math.prod(counts)))
 
@@ -43,6 +44,7 @@ class Im2col(Windowed):
 
 @register("col2im")
 class Col2im(Windowed):
+    required = ("output_size", "kernel_size")
     saves_inputs = False
     saves_outputs = False
 
@@ -54,7 +56,7 @@ class Col2im(Windowed):
     def infer(self, data: Spec) -> Spec:
         self.check_window()
         require_float(self, data)
-        require_ndim(self, "data", data, 3)
+        require_ndim(self, "data", data, 3, axes=("batch", "columns", "windows"))
         if len(self.output_size) != len(self.kernel_size):
             raise ArgumentError(
                 f"col2im: output_size={self.output_size} has {len(self.output_size)} lengths, kernel={self.kernel_size} has "

@@ -16,7 +16,7 @@ from ..op import Array, How, Kind, Shape, Spec, T, apply, attributes, filled, is
 from .checks import require_float, require_input, require_shape
 from .correlation import correlate, relate, spread
 from .shape import as_shape
-from .windows import Windowed, channels_first, channels_last, placed, split
+from .windows import Windowed, axes_of, channels_first, channels_last, placed, split
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -52,10 +52,16 @@ class Convolving(Windowed):
         """(examples, channels, lengths) of an input. Raises unless it is floating, of the right rank, and in whole groups."""
         self.check_window()
         require_float(self, spec, what)
-        require_ndim(self, what, spec, len(self.kernel_size) + 2)
+        self.check_axes(what, spec)
         batch, channels, lengths = split(spec.shape, self.last)
         self.check_groups(f"the channels of {what} {spec.shape}", channels)
         return batch, channels, lengths
+
+    def check_axes(self, what: str, spec: Spec) -> None:
+        """Raise RankError unless an input has as many axes as the kernel asks for."""
+        ndim = len(self.kernel_size)
+        if spec.ndim != ndim + 2:
+            require_ndim(self, what, spec, ndim + 2, axes=axes_of(ndim, self.last))
 
     def check_groups(self, what: str, count: int) -> None:
         if self.num_group < 1 or count % self.num_group:
@@ -94,6 +100,7 @@ class ConvolvingLayer(Convolving):
     """A layer with filters and perhaps a bias."""
 
     inputs: ClassVar = ("data", "weight", "bias?")
+    required = ("kernel_size", "num_filter")
     saves_inputs = (0, 1)
 
     num_filter: int = 0
@@ -129,7 +136,8 @@ class ConvolvingLayer(Convolving):
 
     def fill(self, data: Spec | None, weight: Spec | None, *bias: Spec | None) -> tuple[Spec | None, ...]:
         ndim = len(self.kernel_size) + 2
-        if data is not None and data.ndim == ndim:
+        if data is not None and 1 <= ndim - 2 <= 3:  # else `infer` will say what is wrong with the window
+            self.check_axes("data", data)
             weight = filled(weight, self.weight_shape(split(data.shape, self.last)[1]), data)
         if data is not None and data.ndim == ndim and weight is not None and weight.ndim == ndim:
             channels = self.channels_for(weight.shape)

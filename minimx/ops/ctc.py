@@ -122,8 +122,8 @@ class TemporalClassificationLoss(Alignment):
     ) -> tuple[Spec, ...]:
         require_choice(self, "blank_label", self.blank_label, "first", "last")
         require_float(self, data)
-        require_ndim(self, "data", data, 3)
-        require_ndim(self, "label", label, 2)
+        require_ndim(self, "data", data, 3, axes=("steps", "batch", "classes"))
+        require_ndim(self, "label", label, 2, axes=("batch", "labels"))
         steps, batch, classes = data.shape
         require_shape(self, "label", label, (batch, label.shape[1]), f"data {data.shape} of {batch} sequences")
         for what, spec in (("data_lengths", data_lengths), ("label_lengths", label_lengths)):

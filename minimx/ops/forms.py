@@ -193,7 +193,10 @@ def as_number(value: Any, name: str = "scalar") -> float:
     except OverflowError:
         raise ArgumentError(f"{name}: {shown(value)} is beyond all floating numbers") from None
     except (TypeError, ValueError):
-        raise ArgumentError(f"{name}: an NDArray, a Symbol or a number is wanted, got {shown(value)}") from None
+        advice = (
+            "; nd.array(...) makes an NDArray of it, in a block params.get_constant()" if isinstance(value, np.ndarray) else ""
+        )
+        raise ArgumentError(f"{name}: an NDArray, a Symbol or a number is wanted, got {shown(value)}{advice}") from None
 
 
 @dataclass(frozen=True)

@@ -175,6 +175,7 @@ class EmbeddingLookup(Op):
     sparse_grad: bool = False
 
     inputs: ClassVar[tuple[str, ...]] = ("data", "weight")
+    required: ClassVar[tuple[str, ...]] = ("input_dim", "output_dim")
     saves_inputs: ClassVar[tuple[int, ...]] = (0,)
     saves_outputs: ClassVar[bool] = False
 

@@ -120,7 +120,7 @@ class Blocks(Op):
     block_size: int
 
     def check(self, data: Spec) -> int:
-        require_ndim(self, "data", data, 4)
+        require_ndim(self, "data", data, 4, axes=("batch", "channels", "height", "width"))
         if self.block_size < 1:
             raise ArgumentError(f"{self.name}: block_size is {self.block_size}, wants a positive number")
         if 0 in data.shape:

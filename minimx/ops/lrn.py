@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 @register("LRN")
 class LRNLayer(Op):
+    required = ("nsize",)
     saves_outputs = (1,)
 
     alpha: float = 1e-4

@@ -46,6 +46,7 @@ class FullyConnectedLayer(Op):
     inputs: ClassVar = ("data", "weight", "bias?")
     takes_out = True
     saves_outputs = False
+    required = ("num_hidden",)
 
     num_hidden: int
     no_bias: bool = False

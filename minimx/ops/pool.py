@@ -17,7 +17,7 @@ from ..base import ArgumentError
 from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register, require_ndim, same_dtype
 from .checks import accurate, on_all_cores, require_choice, require_float, require_shape
 from .shape import as_shape
-from .windows import WHOLE, Sliding, Window, channels_first, channels_last, placed, split
+from .windows import WHOLE, Sliding, Window, axes_of, channels_first, channels_last, placed, split
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -115,10 +115,12 @@ class PoolingBase(Sliding):
             raise ArgumentError(f"{self.name}: p_value={self.p_value}, pool_type='lp' wants 1, 2 or 3")
         require_float(self, data, what)
         if self.global_pool:
-            require_ndim(self, what, data, 3, 4, 5)
+            require_ndim(self, what, data, 3, 4, 5, axes=("batch", "channels", "and those of the image"))
         else:
             self.check_window()
-            require_ndim(self, what, data, len(self.kernel_size) + 2)
+            ndim = len(self.kernel_size)
+            if data.ndim != ndim + 2:
+                require_ndim(self, what, data, ndim + 2, axes=axes_of(ndim, self.last(ndim + 2)))
             if self.pooling_convention == "same" and any(self.pad):
                 raise ArgumentError(
                     f"{self.name}: pad={self.pad} is given, but pooling_convention='same' has no padding; leave it out"
@@ -195,6 +197,10 @@ class PoolingBase(Sliding):
 
 @register("Pooling", "Pooling_v1")
 class PoolingLayer(PoolingBase):
+    @property
+    def required(self) -> tuple[str, ...]:  # type: ignore[override]  # one window over all needs no lengths
+        return () if self.global_pool else ("kernel_size",)
+
     @property
     def saves_inputs(self) -> bool:  # type: ignore[override]  # of sums and means, the gradient looks at no value
         return self.pool_type in ("max", "lp")

@@ -221,6 +221,7 @@ class Recurrent(Op):
 @register("RNN")
 class RecurrentLayer(Recurrent):
     inputs: ClassVar = ("data", "parameters", "state", "state_cell?", "sequence_length?")
+    required = ("state_size", "num_layers", "mode")
     needs_key = True
     needs_training = True
     saves_outputs: ClassVar[bool | tuple[int, ...]] = True
@@ -241,7 +242,7 @@ class RecurrentLayer(Recurrent):
     ) -> tuple[Spec, ...]:
         self.check()
         require_float(self, data)
-        require_ndim(self, "data", data, 3)
+        require_ndim(self, "data", data, 3, axes=("steps", "batch", "features"))
         advice = "an LSTM has it, with state_size units, the others do not"
         require_input(self, "state_cell", state_cell, self.has_cell, advice)
         advice = "pass it with use_sequence_length=True, or leave it out"

@@ -13,6 +13,7 @@ from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register, re
 from .checks import require_choice, require_float
 from .deconv import DeconvolutionLayer
 from .pool import PoolingLayer
+from .windows import axes_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 @attributes
 class UpSamplingBase(Op):
     """MXNet's UpSampling is two operators under one name. They are classes of their own, chosen when the attributes are known."""
+
+    required = ("scale", "sample_type")
 
     scale: int = 0
     num_filter: int = 0
@@ -74,7 +77,7 @@ class UpSamplingLayer(UpSamplingBase):
         dtype = same_dtype(self, *data)
         for number, spec in enumerate(data):
             require_float(self, spec, f"data{number}")
-            require_ndim(self, f"data{number}", spec, 4)
+            require_ndim(self, f"data{number}", spec, 4, axes=axes_of(2))
             first = data[0].shape[: 1 if self.multi_input_mode == "concat" else 2]
             if spec.shape[: len(first)] != first:
                 what = "examples" if len(first) == 1 else "examples and channels"
@@ -131,7 +134,7 @@ class UpSamplingBilinear(UpSamplingBase):
 
     def infer(self, data: Spec, weight: Spec) -> Spec:
         self.check()
-        require_ndim(self, "data", data, 4)
+        require_ndim(self, "data", data, 4, axes=axes_of(2))
         if self.num_filter != data.shape[1]:
             raise ArgumentError(f"UpSampling: num_filter={self.num_filter}, data of shape {data.shape} needs {data.shape[1]}")
         found = self.transposed(self.num_filter).infer(data, weight)
@@ -141,6 +144,8 @@ class UpSamplingBilinear(UpSamplingBase):
     def fill(self, data: Spec | None, weight: Spec | None) -> tuple[Spec | None, ...]:
         if self.num_filter < 1 or self.scale < 1:
             return data, weight
+        if data is not None:
+            require_ndim(self, "data", data, 4, axes=axes_of(2))
         return self.transposed(self.num_filter).fill(data, weight)
 
     def kernel(self, xp: Any, data: Array, weight: Array) -> Array:

@@ -94,6 +94,8 @@ class Sliding(Op):
     def check_window(self) -> Window:
         """The window. Raises ArgumentError unless its attributes make one."""
         ndim = len(self.kernel_size)
+        if not ndim:
+            raise ArgumentError(f"{self.name}: kernel is required: 1, 2 or 3 lengths, one for each axis of an image")
         if not 1 <= ndim <= 3:
             raise ArgumentError(f"{self.name}: kernel={self.kernel_size}, wants 1, 2 or 3 lengths: one for each axis of an image")
         given = (("kernel", self.kernel_size, 1), ("stride", self.stride, 1), ("dilate", self.dilation, 1), ("pad", self.pad, 0))
@@ -141,6 +143,12 @@ def channels_last(op: Op, layout: str | None, ndim: int) -> bool:
     if layout not in LAYOUTS[ndim]:
         raise ArgumentError(f"{op.name}: layout={layout!r} is not one for {ndim} axes; choose {' or '.join(LAYOUTS[ndim])}")
     return layout == LAYOUTS[ndim][1]
+
+
+def axes_of(ndim: int, last: bool = False) -> tuple[str, ...]:
+    """What the axes of a batch are whose images have `ndim`, for messages."""
+    lengths = ("depth", "height", "width")[-ndim:]
+    return ("batch", *lengths, "channels") if last else ("batch", "channels", *lengths)
 
 
 def channels_first(xp: Any, array: Array, last: bool) -> Array:

@@ -341,7 +341,8 @@ class _Names:
 
 def wrapped(line: str) -> list[str]:
     """A line of source, its first brackets on several lines if it is too long to read."""
-    start = min((line.find(bracket) for bracket in "([" if bracket in line), default=-1)
+    code = line.partition("  # ")[0]
+    start = min((code.find(bracket) for bracket in "([" if bracket in code), default=-1)
     if len(line) <= WIDTH or start < 0:
         return [line]
     depth, parts, end = 0, [""], len(line)
@@ -354,6 +355,8 @@ def wrapped(line: str) -> list[str]:
             parts.append("")
         elif position > start:
             parts[-1] += letter
+    if len(parts) == 1:
+        return [line]
     indent = " " * (len(line) - len(line.lstrip()))
     inside = [f"{indent}   "]
     for part in parts:

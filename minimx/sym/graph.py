@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from ..attribute import AttrScope
 from ..base import ArgumentError, MXNetError, shown
 from ..name import NameManager
-from ..op import Op, find, input_names, is_node_key
+from ..op import Op, find, input_names, is_node_key, require_given
 from .conventions import (
     INITIALIZERS,
     hint_of,
@@ -96,7 +96,8 @@ def parsed(name: str, op_name: str, attrs: Mapping[str, str]) -> Op:
 
 
 def require_possible(op: Op) -> None:
-    """Raise ArgumentError for a number of outputs that no operator has."""
+    """Raise ArgumentError if an attribute is missing, or for a number of outputs that no operator has."""
+    require_given(op)
     if not 0 <= op.num_outputs <= MOST_OUTPUTS:
         raise ArgumentError(f"{op.name}: it would have {op.num_outputs} outputs; 0 to {MOST_OUTPUTS} are possible")
 

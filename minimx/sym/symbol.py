@@ -445,10 +445,10 @@ def _single(op: Op, position: int, operand: Any) -> Entry | None:
         return None
     name = op.inputs[min(position, len(op.inputs) - 1)].rstrip("?*")
     if not isinstance(operand, Symbol):
-        kind = type(operand).__name__
         advice = "they cannot be mixed. In a block, make it with F, or as a constant with params.get_constant()"
-        mixed = f" and another operand a Symbol; {advice}" if isinstance(operand, Tensor) else ", a Symbol is wanted"
-        raise ArgumentError(f"{op.name}: {name} is {'an' if kind[0] in 'AEIONaeio' else 'a'} {kind}{mixed}")
+        array = isinstance(operand, (Tensor, np.ndarray))
+        mixed = f" and another operand a Symbol; {advice}" if array else ", a Symbol is wanted"
+        raise ArgumentError(f"{op.name}: {name} is {shown(operand)}{mixed}")
     if len(operand.entries) != 1:
         raise ArgumentError(f"{op.name}: {name} is a Symbol of {len(operand.entries)} outputs, one is wanted; select it with [0]")
     return operand.entries[0]

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..base import FLOAT32, DTypeError, MXNetError, ShapeError
+from ..base import FLOAT32, DTypeError, MXNetError, RankError, ShapeError
 from ..op import Op, Shape, Spec
 
 Shapes: TypeAlias = tuple["Shape | None", ...]
@@ -81,9 +81,14 @@ def infer(op: Op, specs: Sequence[Spec | None]) -> tuple[Spec, ...]:
 
 
 def fill(op: Op, specs: Sequence[Spec | None], present: Present) -> list[Spec | None]:
-    """The inputs as far as they follow from each other; what the operator cannot complete, or refuses, stays as it is."""
+    """The inputs as far as they follow from each other; what the operator cannot complete, or refuses, stays as it is.
+
+    Raises RankError for a wrong number of axes.
+    """
     try:
         found = op.fill(*specs)
+    except RankError:
+        raise
     except MXNetError:
         return list(specs)
     return [spec if here else None for spec, here in zip(found, present)]
@@ -182,7 +187,8 @@ class Same:
 def _dyed(op: Op, inputs: Shapes, present: Present, kinds: Kinds, dye: Dye | Same) -> tuple[Shapes, Shapes] | None:
     """Inputs with dyes for unknown lengths, and the outputs that follow; None if the operator refuses them.
 
-    One input is dyed at a time, and the others completed from it: lengths that must be equal get one dye.
+    One input is dyed at a time, and the others completed from it: lengths that must be equal get one dye. Raises RankError for a wrong
+    number of axes, which is wrong without dyes, too.
     """
     current = inputs
     try:
@@ -192,8 +198,21 @@ def _dyed(op: Op, inputs: Shapes, present: Present, kinds: Kinds, dye: Dye | Sam
                 coloured = tuple(length or dye.next(position, axis) for axis, length in enumerate(shape))
                 current = filled(op, (*current[:position], coloured, *current[position + 1 :]), present, kinds)
         return current, _shapes(rule(op, current, present, kinds))
+    except RankError as error:
+        raise _without_dyes(op, inputs, present, kinds) or error from None
     except MXNetError:
         return None
+
+
+def _without_dyes(op: Op, inputs: Shapes, present: Present, kinds: Kinds) -> RankError | None:
+    """What the operator says to the number of axes of the inputs as they are, with 0 for an unknown length."""
+    try:
+        rule(op, inputs, present, kinds)
+    except RankError as error:
+        return error
+    except MXNetError:
+        pass
+    return None
 
 
 def _by_dye(op: Op, inputs: Shapes, outputs: Shapes, present: Present, kinds: Kinds) -> tuple[Shapes, Shapes] | None:

@@ -11,6 +11,7 @@ import pytest
 import minimx as mx
 from minimx import autograd, d2l, nd
 from minimx.base import ArgumentError, ShapeError
+from minimx.gluon import nn
 
 
 def test_synthetic_data_lies_on_the_line():
@@ -106,6 +107,27 @@ def test_devices_where_there_are_two(monkeypatch):
         (lambda: d2l.sgd(None, 0.1, 4), ArgumentError, "params must be a list of NDArrays, got None"),
         (lambda: d2l.sgd(["w"], 0.1, 4), ArgumentError, "parameter 0 must be an NDArray, got 'w'"),
         (lambda: d2l.synthetic_data([1, 2], 0, 3), ArgumentError, "w must be an NDArray"),
+        (
+            lambda: d2l.evaluate_accuracy(nn.Sequential(), [1]),
+            ArgumentError,
+            r"evaluate_accuracy\(data, net\): .* in the wrong order$",
+        ),
+        (
+            lambda: d2l.evaluate_accuracy(len, [(1, 2)]),
+            ArgumentError,
+            "got a builtin_function_or_method and .*: they are in the wrong order",
+        ),
+        (
+            lambda: d2l.evaluate_accuracy([(1, 2)], [(1, 2)]),
+            ArgumentError,
+            r"net be a network or a function; got .* and \[...\]$",
+        ),
+        (lambda: d2l.evaluate_accuracy(3, len), ArgumentError, "data must yield batches, .* got 3 and"),
+        (
+            lambda: d2l.evaluate_accuracy(nd.ones((4, 3)), len),
+            ArgumentError,
+            r"a batch of data must be a pair \(X, y\), got an NDArray",
+        ),
         (lambda: d2l.try_gpu("0.5"), ArgumentError, "try_gpu: i must be an int"),
     ],
 )

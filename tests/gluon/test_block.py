@@ -199,7 +199,12 @@ def test_summary(capsys):
     assert "Unique parameters in model: 36" in lines
     assert not net[0]._forward_hooks
     net.hybridize()
-    with pytest.raises(AssertionError, match="must not be hybridized"):
+    with pytest.raises(AssertionError, match=rf'"{net.name}" must not be hybridized .*; call net\.hybridize\(False\) first'):
+        net.summary(mx.nd.ones((2, 3)))
+    assert not net[0]._forward_hooks
+    net.hybridize(False)
+    net[2].hybridize()
+    with pytest.raises(AssertionError, match=rf'"{net.name}" must not be hybridized .*, of which {net[2].name} is; call'):
         net.summary(mx.nd.ones((2, 3)))
     assert not net[0]._forward_hooks
 
@@ -345,3 +350,19 @@ def test_a_block_is_no_part_of_itself():
         with pytest.raises(ArgumentError, match="cannot be a part of outer"):
             add()
     assert len(inner) == 0
+
+
+@pytest.mark.parametrize("kind", [nn.Sequential, nn.HybridSequential])
+@pytest.mark.parametrize(
+    ("child", "match"),
+    [
+        ([nn.Dense(2)], r"a child must be a block, got \[a Dense\]; layers are added one by one, as in add\(\*layers\)"),
+        ((nn.Dense(2), nn.Dense(3)), r"as in add\(\*layers\)"), (nn.Dense, r"got the type Dense; call it to make one: Dense\(...\)"),
+        (lambda x: x, "got a function; nn.Lambda and nn.HybridLambda make a block of a function"), (3, "a child must be a block, got 3$"),
+    ],
+)  # fmt: skip
+def test_a_child_is_a_block(kind, child, match):
+    with pytest.raises(ValueError, match=match):
+        kind().add(child)
+    with pytest.raises(ValueError, match=match):
+        kind().register_child(child)

@@ -389,3 +389,28 @@ def test_a_network_learns_alike_in_both_ways():
         found.append([net(x).asnumpy(), *[p.data().asnumpy() for p in net.collect_params().values()]])
     for eager, graph in zip(*found):
         np.testing.assert_allclose(graph, eager, rtol=1e-3, atol=1e-4)
+
+
+# ---- data of another number of axes
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize(
+    ("make", "wanted"),
+    [
+        (lambda: nn.Conv1D(6, 3, prefix="a_"), r"a_fwd: Convolution: data needs 3 axes \(batch, channels, width\), got \(3, 4\)"),
+        (lambda: nn.Conv2D(6, 3, prefix="a_"), r"a_fwd: Convolution: data needs 4 axes \(batch, channels, height, width\), got \(3, 4\)"),
+        (lambda: nn.Conv2D(6, 3, layout="NHWC"), r"4 axes \(batch, height, width, channels\), got \(3, 4\)"),
+        (lambda: nn.Conv2D(6, 3, in_channels=4), r"4 axes \(batch, channels, height, width\), got \(3, 4\)"),
+        (lambda: nn.Conv3DTranspose(6, 3), r"5 axes \(batch, channels, depth, height, width\), got \(3, 4\)"),
+        (lambda: nn.MaxPool2D(), r"Pooling: data needs 4 axes \(batch, channels, height, width\), got \(3, 4\)"),
+        (lambda: nn.GlobalAvgPool2D(), r"3 or 4 or 5 axes \(batch, channels, and those of the image\), got \(3, 4\)"),
+        (lambda: nn.BatchNorm(axis=3), "BatchNorm: axis 3 is out of range for an array of 2 dimensions"),
+    ],
+)  # fmt: skip
+def test_data_of_another_number_of_axes(make, wanted, hybrid):
+    layer = make()
+    layer.initialize()
+    layer.hybridize(hybrid)
+    with pytest.raises(ValueError, match=wanted):
+        layer(mx.nd.ones((3, 4)))

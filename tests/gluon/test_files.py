@@ -279,3 +279,47 @@ def test_a_block_that_is_there_twice_is_there_twice_after_loading(tmp_path):
     other.load(str(tmp_path / "net"))
     assert len(other) == 3
     assert np.array_equal(other(X).asnumpy(), net(X).asnumpy())
+
+
+class Outside(gluon.HybridBlock):
+    """Its layers are made outside name_scope(), as a beginner's are: their names lack its prefix."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Dense(3)
+        self.second = nn.Dense(2)
+
+    def hybrid_forward(self, F, x):
+        return self.second(self.first(x))
+
+
+def test_a_file_of_export_is_told_from_one_of_save_parameters(path, tmp_path):
+    net = Outside()
+    net.initialize()
+    net.hybridize()
+    net(X)
+    file, exported = net.export(str(tmp_path / "net"))
+    other = Outside()
+    missing = rf"'{other.first.weight.name}' is missing .*written by export, .*arg: .*read it with SymbolBlock\.imports"
+    for make in (lambda: other, nn.HybridSequential, lambda: nn.Dense(3)):
+        with pytest.raises(AssertionError, match=r"written by export, .*SymbolBlock\.imports"):
+            make().load_parameters(exported)
+    with pytest.raises(AssertionError, match=missing):
+        other.load_parameters(exported)
+    with pytest.raises(AssertionError, match=r"'dense\d+_weight' loaded from .* is not present .*written by export"):
+        other.load_parameters(exported, allow_missing=True)
+    mx.nd.save(path, {"arg:first.weight": mx.nd.ones((3, 5))})
+    with pytest.raises(AssertionError, match=r"'first\.weight' is missing .*written by export"):
+        other.load_parameters(path)
+    with pytest.raises(AssertionError, match=r"'arg:first\.weight' loaded .*written by export"):
+        other.load_parameters(path, allow_missing=True)
+
+    net.save_parameters(path)
+    for flags in ({}, {"allow_missing": True}):
+        with pytest.raises(AssertionError, match=r"written by save_parameters, .*load_parameters"):
+            gluon.SymbolBlock.imports(file, "data", path, **flags)
+        with pytest.raises(AssertionError, match=r"written by save_parameters, .*load_parameters"):
+            net.collect_params().load(path, **flags)
+    mx.nd.save(path, {"weight": mx.nd.ones((3, 5)), "bias": mx.nd.ones((3,))})  # of a single layer: without dots
+    with pytest.raises(AssertionError, match="written by save_parameters"):
+        gluon.SymbolBlock.imports(file, "data", path)

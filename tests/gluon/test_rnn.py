@@ -469,7 +469,7 @@ BAD = {
     "activation": (lambda: rnn.RNN(3, activation="sigmoid"), ArgumentError, "activation='sigmoid' is not known; choose relu or tanh"),
     "state": (lambda: call(rnn.GRU(3, input_size=5), nd.ones((4, 2, 5)), nd.ones((1, 3, 3))), ShapeError, r"got \(1, 3, 3\)"),
     "size": (lambda: call(rnn.GRU(3, input_size=4), nd.ones((4, 2, 5))), ShapeError, r"parameters has shape \(81,\), gru of 1 layer"),
-    "axes": (lambda: call(rnn.GRU(3, input_size=4), nd.ones((2, 4))), MXNetError, "3 dimensions are needed"),
+    "axes": (lambda: call(rnn.GRU(3, input_size=4), nd.ones((2, 4))), MXNetError, "needs 3 axes"),
     "dtype": (lambda: call(rnn.GRU(3, input_size=4), nd.ones((2, 3, 4), dtype="float64")), DTypeError, "data is float64 but parameters"),
     "unused lengths": (
         lambda: call(rnn.GRU(3), nd.ones((4, 2, 5)), None, nd.ones((2,))), ArgumentError, "make the layer with use_sequence_length=True",

@@ -502,3 +502,21 @@ def test_odd_names_of_inputs(tmp_path):
 def test_two_kinds_of_one_name():
     with pytest.raises(AssertionError, match="both 'arg:' and 'aux:' arrays of one name"):
         gluon.ParameterDict().load_dict({"arg:w": X, "aux:w": X}, ignore_extra=True)
+
+
+def test_names_of_inputs_that_the_graph_does_not_have(tmp_path):
+    _, (file, params) = exported(tmp_path)
+    with pytest.raises(
+        AssertionError, match=r"inputs given are \['x'\]; the graph's variables without a value in the file: 'data'\."
+    ):
+        SymbolBlock.imports(file, ["x"], params)
+    both = sym.FullyConnected(sym.var("a") * sym.var("b"), num_hidden=2, name="fc")
+    both.save(file)
+    nd.save(params, {"arg:fc_weight": nd.ones((2, 3)), "arg:fc_bias": nd.ones((2,))})
+    with pytest.raises(
+        AssertionError, match=r"inputs given are \['a'\]; the graph's variables without a value in the file: 'b'\."
+    ):
+        SymbolBlock.imports(file, "a", params)
+    nd.save(params, {"arg:fc_weight": nd.ones((2, 3))})
+    with pytest.raises(AssertionError, match=r"'fc_bias' is missing .*same prefix\.$"):
+        SymbolBlock.imports(file, ["a", "b"], params)

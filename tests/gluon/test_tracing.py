@@ -10,7 +10,7 @@ import pytest
 
 import minimx as mx
 from minimx import autograd, gluon, init, nd, sym
-from minimx.base import MXNetError
+from minimx.base import MXNetError, NotImplementedForSymbol
 from minimx.gluon import nn
 
 ONE = nd.ones((1,))
@@ -411,3 +411,54 @@ def test_a_gradient_does_not_take_the_place_of_memory_that_a_small_program_knows
     loss.backward()
     assert net.weight.data().asnumpy().tolist() == [[2, 2, 2]] * 3
     assert net(x).asnumpy().tolist() == [[12, 12, 12]]
+
+
+class Misnamed(gluon.HybridBlock):
+    def __init__(self, function, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.w = self.params.get("weight", shape=(2,), init="ones")
+        self.hybrid_forward = function
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize(
+    ("function", "inputs", "match"),
+    [
+        (lambda F, x, weight: x * weight, 1, r"m: the parameter 'm_weight', .*attribute 'w', has no argument .*takes \(F, x, weight\)"),
+        (lambda F, x: x, 1, "the parameter 'm_weight', .*must be called like the attributes"),
+        (lambda F, x, w, b: x, 1, r"does not fit 1 inputs and the parameters \['w'\]: missing a required argument: 'b'"),
+        (lambda F, x, w: x, 2, r"does not fit 2 inputs and the parameters \['w'\]: multiple values for argument 'w'"),
+        (lambda F, x, w: x * w + len(3), 1, r"object of type 'int' has no len\(\)"),
+        (lambda F, x, **params: F.relu(x, nonsense=params), 1, "unknown argument nonsense"),
+    ],
+)  # fmt: skip
+def test_parameters_that_hybrid_forward_has_no_argument_for(function, inputs, match, hybrid):
+    net = Misnamed(function, prefix="m_")
+    net.initialize()
+    net.hybridize(hybrid)
+    with pytest.raises(TypeError, match=match):
+        net(*[nd.ones((2,))] * inputs)
+    with pytest.raises(TypeError, match=match):
+        net(*[mx.sym.var("x")] * inputs)
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_arguments_without_a_tensor(hybrid):
+    net = nn.Dense(2)
+    net.hybridize(hybrid)
+    with pytest.raises(ValueError, match=r"one NDArray or one Symbol .*, got a NumPy array; make an NDArray with nd\.array\(x\)"):
+        net(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize(
+    "code", [lambda x: x.asnumpy(), lambda x: x.asscalar(), lambda x: x.wait_to_read(), lambda x: x.copyto(x)]
+)
+def test_what_needs_a_value_names_what_to_do(code):
+    net = Misnamed(lambda F, x, w: code(x))
+    net.initialize()
+    net.hybridize()
+    with pytest.raises(
+        NotImplementedForSymbol, match=r"not supported for Symbol, .*stay with the functions of F, or do it outside the block"
+    ):
+        net(nd.ones((2,)))

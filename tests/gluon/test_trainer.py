@@ -353,6 +353,11 @@ def test_errors():
         gluon.Trainer("x", "sgd")
     with pytest.raises(ValueError, match="got list of <class 'int'>"):
         gluon.Trainer([1], "sgd")
+    with pytest.raises(ValueError, match=r"list or dict of Parameters, got .*Dense.*net\.collect_params\(\): pass these"):
+        gluon.Trainer(nn.Dense(2), "sgd")
+    for name in ("sgd", "adam"):
+        with pytest.raises(TypeError, match=f"(?i:{name}) takes no argument 'lr'; it takes .*learning_rate, "):
+            gluon.Trainer([x], name, {"lr": 1})
     with pytest.raises(ValueError, match="there are no parameters"):
         gluon.Trainer(nn.Flatten().collect_params(), "sgd")
     with pytest.raises(RuntimeError, match="'y' has not been initialized"):

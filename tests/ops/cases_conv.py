@@ -79,7 +79,7 @@ def bad(match: str, error: type[Exception] = ArgumentError, data: tuple[int, ...
 
 
 BAD = (
-    bad(r"kernel=\(\), wants 1, 2 or 3 lengths", kernel=()),
+    bad("kernel is required: 1, 2 or 3 lengths", kernel=()),
     bad(r"kernel=\(3, 0\) must not be less than 1", kernel=(3, 0)),
     bad(r"stride=\(0, 1\) must not be less than 1", stride=(0, 1)),
     bad(r"pad=\(-1, 0\) must not be less than 0", pad=(-1, 0)),
@@ -90,7 +90,7 @@ BAD = (
     bad(r"num_group=4 does not divide num_filter: 2", num_group=4),
     bad(r"num_group=0 does not divide", num_group=0),
     bad(r"layout='NCW' is not one for 2 axes; choose NCHW or NHWC", layout="NCW"),
-    bad(r"data has shape \(4, 5, 5\); 4 dimensions are needed", ShapeError, (4, 5, 5)),
+    bad(r"data needs 4 axes \(batch, channels, height, width\), got \(4, 5, 5\)", ShapeError, (4, 5, 5)),
     bad(r"weight has shape \(2, 4, 3, 3\), data of shape \(1, 5, 5, 5\) needs \(2, 5, 3, 3\)", ShapeError, (1, 5, 5, 5)),
     bad(r"reaches over \(3, 3\), but data has \(2, 5\) with its padding", ShapeError, (1, 4, 2, 5)),
     bad(r"reaches over \(5, 7\), but data has \(5, 5\) with its padding", ShapeError, dilate=(2, 3)),

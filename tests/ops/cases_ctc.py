@@ -76,8 +76,16 @@ CASES = [
         oracle,
         second=False,
         bad=(
-            Bad(lambda nd: nd.CTCLoss(nd.ones((3, 2)), nd.ones((2, 1))), ShapeError, r"data has shape \(3, 2\); 3 dimensions"),
-            Bad(lambda nd: nd.CTCLoss(nd.ones((3, 2, 4)), nd.ones((2,))), ShapeError, r"label has shape \(2,\); 2 dimensions"),
+            Bad(
+                lambda nd: nd.CTCLoss(nd.ones((3, 2)), nd.ones((2, 1))),
+                ShapeError,
+                r"data needs 3 axes \(steps, batch, classes\), got \(3, 2\)",
+            ),
+            Bad(
+                lambda nd: nd.CTCLoss(nd.ones((3, 2, 4)), nd.ones((2,))),
+                ShapeError,
+                r"label needs 2 axes \(batch, labels\), got \(2,\)",
+            ),
             Bad(lambda nd: nd.CTCLoss(nd.ones((3, 2, 4)), nd.ones((3, 2))), ShapeError, r"of 2 sequences needs \(2, 2\)"),
             Bad(
                 lambda nd: nd.CTCLoss(nd.ones((3, 2, 4)), nd.ones((2, 4))),

@@ -47,9 +47,13 @@ COLUMNS = [
         (normal(2, 3, 5, 4),),
         lambda x: im2col(x, *WINDOW),
         bad=(
-            Bad(lambda nd: nd.im2col(nd.ones((1, 2, 3)), kernel=(2, 2)), ShapeError, r"data has shape \(1, 2, 3\); 4 dimensions"),
+            Bad(
+                lambda nd: nd.im2col(nd.ones((1, 2, 3)), kernel=(2, 2)),
+                ShapeError,
+                r"data needs 4 axes \(batch, channels, height, width\), got \(1, 2, 3\)",
+            ),
             Bad(lambda nd: nd.im2col(nd.ones((1, 2, 3)), kernel=(4,)), ShapeError, r"reaches over \(4,\), but data has \(3,\)"),
-            Bad(lambda nd: nd.im2col(nd.ones((1, 2, 3)), kernel=()), ArgumentError, "wants 1, 2 or 3 lengths"),
+            Bad(lambda nd: nd.im2col(nd.ones((1, 2, 3)), kernel=()), ArgumentError, "kernel is required: 1, 2 or 3 lengths"),
             Bad(lambda nd: nd.im2col(nd.ones((1, 2, 3), dtype="int32"), kernel=(2,)), DTypeError, "data is int32"),
         ),
     ),
@@ -115,7 +119,7 @@ UPSAMPLING = [
             Bad(
                 lambda nd: nd.UpSampling(nd.ones((1, 1, 2)), scale=2, sample_type="nearest"),
                 ShapeError,
-                r"data0 has shape \(1, 1, 2\); 4 dimensions are needed",
+                r"data0 needs 4 axes \(batch, channels, height, width\), got \(1, 1, 2\)",
             ),
             Bad(
                 lambda nd: nd.UpSampling(nd.ones((1, 1, 2, 2)), nd.ones((1, 1, 3, 3)), scale=2, sample_type="nearest"),

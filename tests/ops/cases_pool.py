@@ -73,7 +73,7 @@ def bad(match: str, error: type[Exception] = ArgumentError, data: tuple[int, ...
 
 
 BAD = (
-    bad(r"kernel=\(\), wants 1, 2 or 3 lengths", kernel=()),
+    bad("kernel is required: 1, 2 or 3 lengths", kernel=()),
     bad(r"stride=\(0, 1\) must not be less than 1", stride=(0, 1)),
     bad(r"pad=\(1,\) has 1 lengths, kernel=\(2, 2\) has 2", pad=1),
     bad("pool_type='median' is not known; choose one of max, avg, sum, lp", pool_type="median"),
@@ -82,8 +82,13 @@ BAD = (
     bad("p_value=4, pool_type='lp' wants 1, 2 or 3", pool_type="lp", p_value=4),
     bad("layout='NCW' is not one for 2 axes", layout="NCW"),
     bad("pooling_convention='same' has no padding", pooling_convention="same", pad=(1, 1)),
-    bad(r"data has shape \(1, 2, 5\); 4 dimensions are needed", ShapeError, (1, 2, 5)),
-    bad(r"data has shape \(1, 2\); 3 or 4 or 5 dimensions are needed", ShapeError, (1, 2), global_pool=True),
+    bad(r"data needs 4 axes \(batch, channels, height, width\), got \(1, 2, 5\)", ShapeError, (1, 2, 5)),
+    bad(
+        r"data needs 3 or 4 or 5 axes \(batch, channels, and those of the image\), got \(1, 2\)",
+        ShapeError,
+        (1, 2),
+        global_pool=True,
+    ),
     bad(r"kernel=\(6, 2\) reaches over \(6, 2\), but data has \(5, 5\)", ShapeError, kernel=(6, 2)),
     bad("data is int32, wants a floating dtype", DTypeError, dtype="int32"),
 )

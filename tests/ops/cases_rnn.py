@@ -155,7 +155,7 @@ BADS = (
     bad(ArgumentError, r"p=1 is not a fraction of \[0, 1\)", p=1),
     bad(ArgumentError, "state_cell is missing; an LSTM has it", changes={"state_cell": None}),
     bad(ArgumentError, "sequence_length is missing; pass it with use_sequence_length=True", use_sequence_length=True),
-    bad(ShapeError, r"data has shape \(5, 3\); 3 dimensions are needed", changes={"data": (5, 3)}),
+    bad(ShapeError, r"data needs 3 axes \(steps, batch, features\), got \(5, 3\)", changes={"data": (5, 3)}),
     bad(
         ShapeError, r"parameters has .*\(63,\), lstm of 1 layer, for data of shape \(5, 3, 4\) needs \(64,\)", changes={"parameters": (63,)}
     ),

@@ -176,7 +176,7 @@ SPACES: list[Case] = [
             r"data has 6 channels, wants a multiple of block_size \*\* 2 = 4"),
         Bad(lambda nd: nd.depth_to_space(nd.ones((1, 4, 2, 2)), 0), ArgumentError, r"block_size is 0, wants a positive"),
         Bad(lambda nd: nd.depth_to_space(nd.ones((4, 2, 2)), 2), ShapeError,
-            r"data has shape \(4, 2, 2\); 4 dimensions are needed"),
+            r"data needs 4 axes \(batch, channels, height, width\), got \(4, 2, 2\)"),
         Bad(lambda nd: nd.depth_to_space(nd.array(np.zeros((1, 4, 0, 2))), 2), ShapeError, r"has no pixels"),
     )),
     Case("space_to_depth", lambda x: nd.space_to_depth(x, 3), (normal(2, 2, 6, 3),), lambda x: to_depth(x, 3), bad=(

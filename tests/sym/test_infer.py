@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import minimx as mx
 from minimx import nd, sym
-from minimx.base import MXNetError
+from minimx.base import MXNetError, ShapeError
 from minimx.op import Op
 from minimx.sym import trial
 
@@ -365,3 +365,16 @@ def test_an_operator_without_a_rule_is_named() -> None:
     net = sym.Symbol._apply(WithoutARule(), [sym.var("x")], {"name": "n"})
     with pytest.raises(MXNetError, match="Error in operator n: without_a_rule has no rule of shapes"):
         net.infer_shape(x=(2, 3))
+
+
+def test_a_wrong_number_of_axes_is_said_before_all_lengths_are_known() -> None:
+    convolution = sym.Convolution(data, kernel=(3, 3), num_filter=2, name="c")
+    wanted = r"Error in operator c: Convolution: data needs 4 axes \(batch, channels, height, width\), got "
+    for shape, shown in (((3, 4), r"\(3, 4\)"), ((0, 4), r"\(0, 4\)")):
+        for ask in (convolution.infer_shape, convolution.infer_shape_partial):
+            with pytest.raises(ShapeError, match=wanted + shown):
+                ask(data=shape)
+        with pytest.raises(ShapeError, match=f"data needs 4 axes .* got {shown}"):
+            sym.Pooling(data, kernel=(2, 2)).infer_shape(data=shape)
+    with pytest.raises(ShapeError, match="BatchNorm: axis 3 is out of range for an array of 2 dimensions"):
+        sym.BatchNorm(data, axis=3).infer_shape(data=(3, 4))

@@ -18,7 +18,7 @@ from minimx import autograd, engine, nd, storage, sym
 from minimx.base import MXNetError
 from minimx.engine.execute import GROUPED
 from minimx.gluon import nn
-from minimx.sym import Symbol, compiled
+from minimx.sym import Symbol, codegen, compiled
 from minimx.sym.program import KEPT, Program
 
 x, y = sym.var("x"), sym.var("y")
@@ -487,3 +487,18 @@ def test_a_dropped_program_is_gone_at_once() -> None:
         assert function() is None  # with its constants, and the arena
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("line", "want"),
+    [
+        ("    x = y  # " + "(1, 2), " * 20, 1),  # a comment stays whole
+        ("    def group1(tiles):  # " + "tanh, " * 30, 1),
+        ("    return [" + ", ".join(f"value_{i}" for i in range(20)) + "]", 5),
+        ("    x = f(np, g(" + ", ".join(f"v{i}" for i in range(40)) + "), out=z)  # (2, 3)", 4),
+    ],
+)
+def test_long_lines_are_wrapped_at_their_own_brackets(line: str, want: int) -> None:
+    lines = codegen.wrapped(line)
+    assert "".join(each.strip() for each in lines).replace(",", "").replace(" ", "") == line.replace(",", "").replace(" ", "")
+    assert (len(lines) == 1) == (want == 1)

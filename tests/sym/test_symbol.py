@@ -506,3 +506,46 @@ def test_get_symbol_of_a_function_with_its_own_gradient() -> None:
         y = Double()(x)
     with pytest.raises(MXNetError, match="no operator"):
         autograd.get_symbol(y)
+
+
+@pytest.mark.parametrize(
+    ("make", "missing"),
+    [
+        (lambda F, x: F.FullyConnected(x), "FullyConnected: num_hidden"), (lambda F, x: F.Convolution(x), "Convolution: kernel"),
+        (lambda F, x: F.Convolution(x, kernel=(3, 3)), "Convolution: num_filter"),
+        (lambda F, x: F.Deconvolution(x, kernel=(3, 3)), "Deconvolution: num_filter"), (lambda F, x: F.Pooling(x), "Pooling: kernel"),
+        (lambda F, x: F.Embedding(x, output_dim=3), "Embedding: input_dim"),
+        (lambda F, x: F.Embedding(x, input_dim=3), "Embedding: output_dim"),
+        (lambda F, x: F.RNN(x, num_layers=1, mode="lstm"), "RNN: state_size"), (lambda F, x: F.im2col(x), "im2col: kernel"),
+    ],
+)  # fmt: skip
+def test_attributes_that_must_be_given_are_asked_for_at_once(make: Any, missing: str) -> None:
+    for F, x in ((sym, sym.var("x")), (nd, nd.ones((1, 1, 3, 3)))):
+        with pytest.raises(ValueError, match=f"{missing} is required"):
+            make(F, x)
+
+
+def test_more_attributes_that_must_be_given() -> None:
+    x = sym.var("x")
+    for make, missing in (
+        (lambda: sym.LRN(x), "nsize"),
+        (lambda: sym.UpSampling(x), "scale"),
+        (lambda: sym.col2im(x), "output_size"),
+    ):
+        with pytest.raises(ValueError, match=f"{missing} is required"):
+            make()
+    assert sym.Pooling(x, global_pool=True).list_arguments() == ["x"]
+    text = '{"nodes": [{"op": "null", "name": "x", "inputs": []}, {"op": "%s", "name": "n", "attrs": {}, "inputs": [[0, 0, 0]]}],'
+    text += ' "arg_nodes": [0], "heads": [[1, 0, 0]]}'
+    for op, missing in (("FullyConnected", "num_hidden is"), ("Convolution", "kernel is"), ("slice", "begin and end are")):
+        with pytest.raises(ValueError, match=f"Error in operator n: {op}: {missing} required"):
+            sym.load_json(text % op)
+
+
+def test_arrays_of_numpy_are_not_called_ndarray() -> None:
+    x, ones = sym.var("x"), np.ones(3)
+    for mixed in (lambda: x + ones, lambda: ones - x, lambda: sym.broadcast_add(x, ones), lambda: sym.concat(x, ones)):
+        with pytest.raises(TypeError, match=r"a NumPy array.*params\.get_constant"):
+            mixed()
+    with pytest.raises(TypeError, match=r"got a NumPy array; make one with nd\.array"):
+        sym.relu(ones)  # type: ignore[type-var]  # that is the point
