@@ -181,6 +181,10 @@ def iterations(value: Any) -> int:
     try:
         if isinstance(value, np.complexfloating):
             raise TypeError  # NumPy would drop a part, with a warning
+        if isinstance(value, np.ndarray):
+            if value.size != 1:
+                raise TypeError
+            value = value.item()
         limit = int(value)
         if not isinstance(value, str) and limit != value:
             raise ValueError("it has a fraction")
