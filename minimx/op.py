@@ -172,6 +172,11 @@ class Op:
         """Outputs that the caller sees; the others exist for `vjp` (a dropout mask)."""
         return self.num_outputs
 
+    @property
+    def cost(self) -> float:
+        """Estimated nanoseconds, of a program; those of an operator follow from its kind and the sizes of its arrays."""
+        return 0.0
+
     def wants(self, name: str) -> bool:
         """Whether the optional input `name` is needed after all: a graph makes a variable for it, a call without it is an error."""
         return False

@@ -115,7 +115,7 @@ def block_shortcuts(change: int) -> None:
 def work(op: Op, inputs: Sequence[View | None], out_specs: Sequence[Spec]) -> float:
     """Estimated nanoseconds of an operation."""
     if op.kind is Kind.PROGRAM:
-        return op.cost  # type: ignore[attr-defined]  # a program knows
+        return op.cost
     elements = 0
     for spec in out_specs:
         elements += spec.size

@@ -95,9 +95,10 @@ class HybridBlock(Block):
         """Run this block and all below it as graphs (`active=True`), or as Python code again.
 
         **Args** `backend`: what computes the graph, for this block alone; None: this package. `backend_opts`: its options. `clear`: forget
-        graphs that were traced before. `static_alloc`, `static_shape`: plan memory for the shapes in use. `inline_limit`: a graph of at
-        most so many operators is recorded operator by operator. `forward_bulk_size`, `backward_bulk_size`: how many operators go to the
-        engine at once. None of them changes a result. **Raises** ValueError for an unknown backend. **Source** MXNet
+        graphs that were traced before. `static_alloc`: keep the memory of values within the graph from call to call, however much it is.
+        `inline_limit`: `autograd.get_symbol` shows a graph of at most so many operators in full, a larger one as a single node.
+        `static_shape`, `forward_bulk_size`, `backward_bulk_size`: accepted, and without effect, as a graph is always one task for known
+        shapes. None of them changes a result. **Raises** ValueError for an unknown backend. **Source** MXNet
         `HybridBlock.hybridize`.
         """
         if backend is not None and backend not in BACKENDS:
@@ -132,6 +133,7 @@ class HybridBlock(Block):
         """Choose who runs the graph: `forward` itself, or, where a subclass has another one, whoever would call it."""
         own = type(self).forward is not HybridBlock.forward
         self._active = active
+        self._direct_at = -1
         self._runs_graph, self._forward_is_traced = active and not own, active and own
 
     def cast(self, dtype: Any) -> None:

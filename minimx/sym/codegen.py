@@ -1,7 +1,7 @@
 """From a planned graph to Python source: one function, straight on, a line an operator.
 
 What the function computes stands in the graph (passes/), where values lie in its memory plan; here both are written down as a person
-would: `fc1 = np.dot(data, fc1_weight.T, out=m0)`. Values are called after their nodes. NumPy's own functions are called where the kernel
+would: `fc1 = data.dot(fc1_weight.T, out=m0)`. Values are called after their nodes. NumPy's own functions are called where the kernel
 of an operator is nothing else; the other operators by their kernels, whose attributes the first lines list. The source is compiled with
 `compile(source, name, "exec")`, as in the first pages of chapter 3, and Python's tracebacks show its lines. Book: chapter 5.
 """
@@ -61,8 +61,9 @@ class Writer:
         self.values: dict[Entry, str] = {}
         self.views: list[tuple[Spec, int]] = []  # of the arena, in the order in which the function takes them
         self.memory: dict[Any, str] = {}  # buffer and shape -> the name of its view
-        self.kernels: dict[Any, str] = {}  # what the function calls them
-        self.numbers: dict[Any, str] = {}  # and numbers
+        self.outside: dict[
+            Any, str
+        ] = {}  # what the function calls kernels, numbers, specs and tiles, each under a key of its own
         self.head: list[str] = []  # comments that say what the kernels are
         self.lines: list[str] = []
         self.source = self._write()
@@ -102,12 +103,8 @@ class Writer:
         return function
 
     def _result(self, position: int, entry: Entry) -> str:
-        name = self._read(entry)
+        name = self.values[entry]
         return f"np.array({name})" if position in self.plan.copied else name
-
-    def _read(self, entry: Entry) -> str:
-        """The name of a value."""
-        return self.values[entry]
 
     def _free(self, step: int) -> None:
         """Let go of large memory that a kernel made when the last reader has run. Without a plan kernels make all memory."""
@@ -126,7 +123,7 @@ class Writer:
         if isinstance(op, Constant):
             self._write_constant(node, op)
             return
-        arguments = ["None" if entry is None else self._read(entry) for entry in node.inputs]
+        arguments = ["None" if entry is None else self.values[entry] for entry in node.inputs]
         names = [self._name(node, index) for index in range(op.num_outputs)]
         specs = [self.graph.specs[node, index] for index in range(op.num_outputs)]
         out = self._memory(node)
@@ -149,7 +146,7 @@ class Writer:
         """The name under which the function finds the kernel of `op`."""
         try:
             key = (op, writes, None if writes else tuple(specs))  # one that makes its own memory knows what it should be
-            found = self.kernels.get(key)
+            found = self.outside.get(key)
         except TypeError:  # an attribute that cannot be hashed
             key, found = None, None
         if found is not None:
@@ -160,7 +157,7 @@ class Writer:
         attributes = attributes.encode("unicode_escape").decode()  # a line break in a text must not end the comment
         self.head.append(f"# {name} is the kernel of {op.name}({attributes})")
         if key is not None:
-            self.kernels[key] = name
+            self.outside[key] = name
         return name
 
     def _global(self, wish: str) -> str:
@@ -189,14 +186,21 @@ class Writer:
 
     def _number(self, value: float, spec: Spec) -> str:
         """The name of a number as an array without axes, which NumPy's functions take faster than a Python number."""
-        key = (repr(value), spec.dtype)  # 0.0 == -0.0
-        if key not in self.numbers:
+        key = ("number", repr(value), spec.dtype)  # 0.0 == -0.0
+        if key not in self.outside:
             shown = f"{value:g}".replace("-", "m").replace(".", "_").replace("+", "")
-            self.numbers[key] = name = self.names.new(f"c{shown}" if spec.dtype == np.float32 else f"c{shown}_{spec.dtype.name}")
             with np.errstate(all="ignore"):
-                self.namespace[name] = np.array(value, spec.dtype)
+                number = np.array(value, spec.dtype)
+            name = self._called(key, f"c{shown}" if spec.dtype == np.float32 else f"c{shown}_{spec.dtype.name}", number)
             self.head.append(f"# {name} is {value!r} in {spec.dtype.name}")
-        return self.numbers[key]
+        return self.outside[key]
+
+    def _called(self, key: Any, wish: str, value: Any) -> str:
+        """What the function calls a `value` from outside: the same for the same `key`."""
+        if key not in self.outside:
+            self.outside[key] = name = self._global(wish)
+            self.namespace[name] = value
+        return self.outside[key]
 
     def _memory(self, node: Node) -> str | None:
         """Where the kernel of a node is to write: an operand's place, a view of the arena, or fresh memory. None: it makes its own."""
@@ -225,9 +229,7 @@ class Writer:
         """An expression for fresh memory."""
         if spec.nbytes < storage.SMALL:
             return f"np.empty({spec.shape}, {spec.dtype.name!r})"
-        name = f"{spec.dtype.name}_{'x'.join(map(str, spec.shape))}"
-        self.namespace[name] = spec
-        return f"empty({name})"
+        return f"empty({self._called(('spec', spec), f'{spec.dtype.name}_' + 'x'.join(map(str, spec.shape)), spec)})"
 
     # ---- a group of elementwise operators
 
@@ -241,7 +243,7 @@ class Writer:
                 assert entry is not None
                 if entry not in inside and entry not in outer:
                     spec = self.graph.specs[entry]
-                    outer[entry] = self._flat(self._read(entry), spec, "-1" if spec.size == size else "()")
+                    outer[entry] = self._flat(self.values[entry], spec, "-1" if spec.size == size else "()")
         for node in step:
             if self.plan.buffers[node, 0].where is not Where.TILE:
                 name = self._name(node, 0)
@@ -266,9 +268,8 @@ class Writer:
         return flat
 
     def _bounds(self, size: int) -> str:
-        name = f"tiles_of_{size}"
-        self.namespace[name] = [(low, min(low + execute.TILE, size)) for low in range(0, size, execute.TILE)]
-        return name
+        tiles = [(low, min(low + execute.TILE, size)) for low in range(0, size, execute.TILE)]
+        return self._called(("tiles", size), f"tiles_of_{size}", tiles)
 
 
 class _Tiles:
@@ -320,8 +321,8 @@ class _Tiles:
 class _Names:
     """Identifiers, each given once."""
 
-    def __init__(self, taken: set[str] | None = None) -> None:
-        self.taken = RESERVED | set(dir(builtins)) if taken is None else taken
+    def __init__(self) -> None:
+        self.taken = RESERVED | set(dir(builtins))
 
     def new(self, wish: str) -> str:
         """An identifier like `wish`."""

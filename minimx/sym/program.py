@@ -46,7 +46,7 @@ class Part(Op):
             context=context,
             specs=tuple(graph.specs[entry] for entry in graph.heads),
             mutates=tuple(position for position, node in enumerate(graph.variables) if node in mutated),
-            cost=cost_of(graph),
+            nanoseconds=cost_of(graph),
             arena=graph.plan.arena,
             views=writer.views,
             keeps=static or graph.plan.arena <= KEPT,
@@ -58,11 +58,15 @@ class Part(Op):
     function: Callable[..., list[Any]]
     context: Context
     specs: tuple[Spec, ...]  # of the outputs
-    cost: float  # estimated nanoseconds
+    nanoseconds: float  # estimated
     arena: int
     views: list[tuple[Spec, int]]
     keeps: bool
     idle: list[list[Any]]  # views of arenas that no run uses now
+
+    @property
+    def cost(self) -> float:
+        return self.nanoseconds
 
     def kernel(self, xp: Any, *arrays: Any, key: Any = None) -> Any:
         """The outputs, in a tuple. Several threads may run it at once: each has an arena of its own."""

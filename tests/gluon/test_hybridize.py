@@ -711,3 +711,21 @@ def test_gradients_are_taken_over_only_if_nobody_else_sees_them():
         z.backward()
         y.grad[0] = -1
         assert kept.asnumpy().tolist() == [-1, 2, 2]
+
+
+def test_a_block_that_is_not_hybridized_any_more_runs_python_again():
+    """Also if its graphs are kept."""
+    runs = []
+
+    class Counted(gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            runs.append(F.__name__)
+            return x + 1
+
+    block = Counted()
+    block.hybridize()
+    x = nd.ones((2,))
+    block(x), block(x), block(x)
+    block.hybridize(False, clear=False)
+    block(x)
+    assert runs == ["minimx.sym", "minimx.nd"]

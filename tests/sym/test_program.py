@@ -471,7 +471,9 @@ def test_on_a_gpu() -> None:
 
 
 @pytest.mark.parametrize("size", [4, 1 << 19])
-@pytest.mark.parametrize("name", ["relu", "relu_1", "np", "tiles", "memory", "group0", "activation"])
+@pytest.mark.parametrize(
+    "name", ["relu", "relu_1", "np", "tiles", "memory", "group0", "activation", "float32_524288", "tiles_of_524288"]
+)
 def test_a_node_may_be_called_like_a_kernel_or_like_the_program(name: str, size: int) -> None:
     x = sym.var("x")
     net = sym.relu(sym.Activation(x, act_type="softrelu", name="softrelu"), name=name)
@@ -504,3 +506,10 @@ def test_long_lines_are_wrapped_at_their_own_brackets(line: str, want: int) -> N
     lines = codegen.wrapped(line)
     assert "".join(each.strip() for each in lines).replace(",", "").replace(" ", "") == line.replace(",", "").replace(" ", "")
     assert (len(lines) == 1) == (want == 1)
+
+
+@pytest.mark.parametrize("name", ["c2", "float32_524288", "tiles_of_524288", "plus"])
+@pytest.mark.parametrize("size", [4, 1 << 19])
+def test_a_program_or_its_input_may_be_called_like_a_number_or_a_spec(name: str, size: int) -> None:
+    for net in (nd.CachedOp(x + 2, name=name), nd.CachedOp(sym.var(name) + 2)):
+        assert (net(nd.ones((size,))).asnumpy() == 3).all()

@@ -27,7 +27,7 @@ def differentiate(graph: TypedGraph, wanted: Sequence[Node]) -> tuple[TypedGraph
     for node in graph.order:
         if any(entry in depends for entry in node.inputs):
             depends.update((node, index) for index in range(operator(node).num_outputs))
-    seeds = [_seed(entry, number, graph.specs) for number, entry in enumerate(graph.heads)]
+    seeds = [_seed(entry, graph.specs) for entry in graph.heads]
     gradients: dict[Entry, Typed] = {}
     for head, seed in zip(graph.heads, seeds):
         if head in depends:
@@ -55,7 +55,7 @@ def differentiate(graph: TypedGraph, wanted: Sequence[Node]) -> tuple[TypedGraph
     )
 
 
-def _seed(entry: Entry, number: int, specs: Specs) -> Node:
+def _seed(entry: Entry, specs: Specs) -> Node:
     """The variable for the gradient of an output."""
     seed = Node(None, f"{entry[0].name}_head_grad", {})
     specs[seed, 0] = specs[entry]

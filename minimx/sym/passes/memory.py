@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from ...op import Kind, Spec
 from ..graph import Entry, Node
+from .constant import Constant
 from .typed import TypedGraph, counted, operator
 
 ALIGNMENT = 64  # bytes: a cache line
@@ -126,8 +127,7 @@ class _Planner:
                     self._place(entry, Buffer(self._kind(node), spec, number))
 
     def _kind(self, node: Node) -> Where:
-        op = operator(node)
-        if not op.inputs and op.name == "constant":
+        if isinstance(node.op, Constant):
             return Where.GIVEN
         return Where.ARENA if takes_out(node) else Where.KERNEL
 
