@@ -23,6 +23,7 @@ from typing import Any
 from ..op import Array, Shape
 from .checks import on_all_cores
 from .depthwise import correlate_depthwise, relate_depthwise, spread_depthwise
+from .products import matmul
 from .windows import Window, fold
 
 COLUMNS = 1 << 18  # elements of columns to make at a time, if these are enough columns for a good product
@@ -185,11 +186,11 @@ def correlate(xp: Any, data: Array, weight: Array, window: Window, groups: int, 
             if whole and stop - start == 1:
                 product, view = columns.in_place(target), target
             if stacked:
-                xp.matmul(matrices, columns.under_rows(xp), out=product)
+                matmul(xp, matrices, columns.under_rows(xp), out=product)
             else:
-                xp.matmul(matrices[0], columns.at_row(0), out=product)
+                matmul(xp, matrices[0], columns.at_row(0), out=product)
                 for number in range(1, len(matrices)):
-                    product += xp.matmul(matrices[number], columns.at_row(number))
+                    product += matmul(xp, matrices[number], columns.at_row(number))
             if shift is not None:
                 product += shift
             if view is not target:
@@ -205,7 +206,7 @@ def correlate_points(xp: Any, data: Array, weight: Array, window: Window, groups
     """`correlate` where each window is one element: the data themselves are the columns."""
     matrix = weight.reshape(groups, weight.shape[0] // groups, -1)
     stacked = data.reshape(len(data), groups, matrix.shape[2], math.prod(data.shape[2:]))
-    xp.matmul(matrix, stacked, out=out.reshape(len(data), groups, matrix.shape[1], stacked.shape[3]))
+    matmul(xp, matrix, stacked, out=out.reshape(len(data), groups, matrix.shape[1], stacked.shape[3]))
 
 
 def relate(xp: Any, data: Array, head: Array, window: Window, groups: int, out: Array) -> None:
@@ -248,9 +249,9 @@ def relate(xp: Any, data: Array, head: Array, window: Window, groups: int, out: 
                     under = columns.at_row(row)
                     lhs, rhs = (heads, under) if in_place else (under, heads)
                     if start == own[0][0]:
-                        xp.matmul(lhs, rhs.swapaxes(1, 2), out=total)
+                        matmul(xp, lhs, rhs.swapaxes(1, 2), out=total)
                     else:
-                        total += xp.matmul(lhs, rhs.swapaxes(1, 2))
+                        total += matmul(xp, lhs, rhs.swapaxes(1, 2))
 
     cut = [len(parts) * share // number for share in range(number + 1)]
     on_all_cores(xp, [(totals, parts[low:high]) for totals, (low, high) in zip(sums, itertools.pairwise(cut))], some)
@@ -304,5 +305,5 @@ def spread_by_columns(xp: Any, head: Array, weight: Array, window: Window, group
     stacked = head.reshape(batch, groups, filters // groups, math.prod(counts))
     out[...] = 0
     for start, stop in ranges(batch, 1, math.prod((out.shape[1], *window.kernel, *counts)), 0, 1, batch):
-        columns = xp.matmul(matrix, stacked[start:stop])
+        columns = matmul(xp, matrix, stacked[start:stop])
         fold(out[start:stop], columns.reshape(stop - start, out.shape[1], *window.kernel, *counts), window)

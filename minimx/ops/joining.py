@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..base import ArgumentError, ShapeError
 from ..fields import converted
 from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register, same_dtype, same_shape, unified
+from .products import joined
 from .reduce import Sum
 from .shape import as_shape, reshape_to
 from .slicing import put_back
@@ -52,7 +53,7 @@ class Concatenation(Op):
         return unified(*data, free=self.dim + ndim if self.dim < 0 else self.dim)
 
     def kernel(self, xp: Any, *data: Array, out: Array | None = None) -> Array:
-        return xp.concatenate(data, axis=self.dim, out=out)
+        return joined(xp, data, self.dim, out)
 
     def vjp(self, g: Any, y: Any, *data: Any) -> tuple[Any, ...]:
         if len(data) == 1:
@@ -96,7 +97,10 @@ class Stack(Op):
         return unified(*data)
 
     def kernel(self, xp: Any, *data: Array, out: Array | None = None) -> Array:
-        return xp.stack(data, axis=self.axis, out=out)
+        if out is None:
+            return xp.stack(data, axis=self.axis)
+        axis = self.axis % out.ndim
+        return joined(xp, [array.reshape(*array.shape[:axis], 1, *array.shape[axis:]) for array in data], axis, out)
 
     def vjp(self, g: Any, y: Any, *data: Any) -> tuple[Any, ...]:
         if len(data) == 1:

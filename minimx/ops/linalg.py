@@ -16,6 +16,7 @@ from ..base import ArgumentError, ShapeError
 from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, filled, normalize_axis, register, same_dtype
 from .binary import broadcast_mul
 from .linalg_packing import only_triangle, require_matrices, require_square
+from .products import matmul
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -36,11 +37,9 @@ def swapped(array: Array, transpose: bool) -> Array:
 
 def product_of(xp: Any, lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     """Products of two matrices, or of two stacks of them, in their dtype; in `out` where it is given."""
-    # For matrices `dot` is a call of BLAS with less around it than `matmul`.
-    product = xp.dot if lhs.ndim == rhs.ndim == 2 else xp.matmul
     if lhs.dtype != xp.float16:
-        return product(lhs, rhs, out=out)
-    wide = product(lhs.astype(xp.float32), rhs.astype(xp.float32))
+        return matmul(xp, lhs, rhs, out)
+    wide = matmul(xp, lhs.astype(xp.float32), rhs.astype(xp.float32))
     if out is None:
         return wide.astype(lhs.dtype)
     out[...] = wide

@@ -18,6 +18,7 @@ from ..op import Array, How, Kind, Op, Spec, T, apply, register
 from .binary import broadcast_div, broadcast_mul, broadcast_sub
 from .linalg import linalg_gemm2, swapped, transposed, widened
 from .linalg_packing import linalg_extractdiag, linalg_makediag, only_triangle, require_matrices, require_square
+from .products import matmul
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -45,7 +46,7 @@ def solve_lower(xp: Any, triangle: Array, right: Array) -> Array:
         return xp.linalg.solve(triangle, right)
     half = order // 2
     first = solve_lower(xp, triangle[..., :half, :half], right[..., :half, :])
-    rest = right[..., half:, :] - xp.matmul(triangle[..., half:, :half], first)
+    rest = right[..., half:, :] - matmul(xp, triangle[..., half:, :half], first)
     return xp.concatenate((first, solve_lower(xp, triangle[..., half:, half:], rest)), axis=-2)
 
 
@@ -99,7 +100,7 @@ class Potri(Op):
         _require_solvable(self, xp, factor)
         identity = xp.broadcast_to(xp.eye(A.shape[-1], dtype=factor.dtype), factor.shape)
         inverse = attempt(self, SINGULAR, solve_lower, xp, factor, identity)
-        return xp.matmul(swapped(inverse, True), inverse).astype(A.dtype, copy=False)
+        return matmul(xp, swapped(inverse, True), inverse).astype(A.dtype, copy=False)
 
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
         outer = linalg_gemm2(y, g + transposed(g), alpha=-1.0)
