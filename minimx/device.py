@@ -3,21 +3,29 @@
 A Context is a value (compared and hashed by type and number) that names a device; making one never touches the device.
 `cpu(0)`, `cpu(1)`, ... are separate devices with lanes of their own in the same memory, as in MXNet: independent work on
 them runs at the same time. `gpu(i)` is a CUDA device through CuPy, or a simulated one made of host memory
-(`simulate_gpus`), so that a page written for several GPUs runs on a laptop that has none. Book: chapter 2.
+(simulated.py). Copies from and to a GPU run in lanes of their own, one for each direction, beside what it computes. Book: chapter 2.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import threading
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .base import ArgumentError, DeviceError, UnknownNameError, env_int, shown
+from . import simulated
+from .base import ArgumentError, DeviceError, UnknownNameError, shown
 from .fields import converted
+from .simulated import simulate_gpus
+
+__all__ = [
+    "Context", "CopyLane", "activate", "array_module", "capacity", "copy_lane", "cpu", "cpu_pinned", "cpu_shared", "crossing", "cupy",
+    "current_context", "gpu", "num_gpus", "on_empty_cache", "simulate_gpus",
+]  # fmt: skip
 
 #: What `Context.empty_cache` calls: the memory pools, a layer above this one, enter themselves here.
 on_empty_cache: list[Callable[[Context], None]] = []
@@ -146,42 +154,11 @@ def current_context() -> Context:
 
 # ---- what a context is made of
 
-MOST_GPUS = 1024  # that can be simulated
-#: Number of a simulated GPU -> its capacity in bytes, None without bound.
-_simulated: dict[int, int | None] = dict.fromkeys(range(env_int("MINIMX_SIMULATED_GPUS", 0, maximum=MOST_GPUS)))
-
-
-@contextlib.contextmanager
-def _restored(before: dict[int, int | None]) -> Any:
-    try:
-        yield
-    finally:
-        _simulated.clear()
-        _simulated.update(before)
-
-
-def simulate_gpus(count: int, memory: int | None = None) -> Any:
-    """Make gpu(0) .. gpu(count - 1) of host memory, each with a lane of its own.
-
-    **Args** `memory`: capacity of each in bytes; allocating beyond it raises OutOfMemoryError. None: no bound.
-    **Returns** a context manager that restores what was before when it is left; using it so is optional.
-    The environment variable MINIMX_SIMULATED_GPUS=count does the same from the start.
-    """
-    count = converted("simulate_gpus", "count", "int", count)
-    memory = converted("simulate_gpus", "memory", "int | None", memory)
-    if not 0 <= count <= MOST_GPUS or (memory or 0) < 0:
-        raise ArgumentError(
-            f"simulate_gpus: count is {count}, memory {memory}; count must be 0 to {MOST_GPUS}, memory not negative"
-        )
-    before = dict(_simulated)
-    _simulated.clear()
-    _simulated.update(dict.fromkeys(range(count), memory))
-    return _restored(before)
-
 
 def capacity(context: Context) -> int | None:
     """Bytes that a simulated GPU holds; None where there is no bound of ours."""
-    return _simulated.get(context.device_id) if context.device_typeid == 2 else None
+    gpu = simulated.gpus.get(context.device_id) if context.device_typeid == 2 else None
+    return None if gpu is None else gpu.memory
 
 
 def cupy() -> Any:
@@ -197,8 +174,8 @@ def cupy() -> Any:
 
 def num_gpus() -> int:
     """How many GPUs there are: the simulated ones if any, else those that CuPy finds; 0 without CuPy."""
-    if _simulated:
-        return len(_simulated)
+    if simulated.gpus:
+        return len(simulated.gpus)
     try:
         return int(cupy().cuda.runtime.getDeviceCount())
     except Exception:  # no CuPy, no driver, or a driver without devices: each raises an error of its own
@@ -207,10 +184,10 @@ def num_gpus() -> int:
 
 def array_module(context: Context) -> Any:
     """numpy for devices in host memory, cupy for a CUDA device. Raises DeviceError if the device is absent."""
-    if context.device_typeid != 2 or context.device_id in _simulated:
+    if context.device_typeid != 2 or context.device_id in simulated.gpus:
         return np
-    if _simulated:
-        raise DeviceError(f"{context} is not there: {len(_simulated)} GPUs are simulated")
+    if simulated.gpus:
+        raise DeviceError(f"{context} is not there: {len(simulated.gpus)} GPUs are simulated")
     module = cupy()
     if context.device_id >= num_gpus():
         raise DeviceError(
@@ -224,3 +201,32 @@ def activate(context: Context) -> Any:
     """A context manager inside which CuPy works on `context`; nothing to do for host memory."""
     module = array_module(context)
     return contextlib.nullcontext() if module is np else module.cuda.Device(context.device_id)
+
+
+# ---- copies between devices
+
+
+class CopyLane(NamedTuple):
+    """Where copies to a GPU ("in"), or from it ("out"), queue: beside its lane for computing."""
+
+    context: Context
+    direction: str
+
+    def __str__(self) -> str:
+        return f"{self.context} {self.direction}"
+
+
+@functools.cache
+def copy_lane(source: Context, target: Context) -> Context | CopyLane:
+    """The lane for copies from `source` to `target`: that of the target, where both are host memory."""
+    if target.device_typeid == 2:
+        return CopyLane(target, "in")
+    return CopyLane(source, "out") if source.device_typeid == 2 else target.lane
+
+
+def crossing(source: Context, target: Context, nbytes: int) -> Any:
+    """A scope for the copy of `nbytes` from `source` to `target`: as long as a modelled link takes, where there is one."""
+    if (source.host and target.host) or source is target:
+        return contextlib.nullcontext()
+    links = simulated.route(*(each.device_id if each.device_typeid == 2 else None for each in (source, target)))
+    return simulated.travelling(links, nbytes) if links else contextlib.nullcontext()

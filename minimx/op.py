@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 import numpy as np
 
 from .base import ArgumentError, DTypeError, MXNetError, OutOfMemoryError, RankError, ShapeError, shown
+from .device import Context, CopyLane
 from .fields import in_words, initializer, parse_attr, spelt
 
 if TYPE_CHECKING:
@@ -176,6 +177,10 @@ class Op:
     def cost(self) -> float:
         """Estimated nanoseconds, of a program; those of an operator follow from its kind and the sizes of its arrays."""
         return 0.0
+
+    def lane(self, context: Context) -> Context | CopyLane:
+        """The lane in which an operator that `crosses_devices` runs, with its output on `context`."""
+        return context.lane
 
     def wants(self, name: str) -> bool:
         """Whether the optional input `name` is needed after all: a graph makes a variable for it, a call without it is an error."""

@@ -117,15 +117,14 @@ class Pool:
             gc.collect()  # an error that was raised holds arrays by its traceback, often in a cycle
         with self.lock:
             self._sort_in()
+            bound = device.capacity(self.context)
+            if bound is not None and self.live + size > bound:  # even if idle memory is there: the bound may be newer
+                raise OutOfMemoryError(
+                    f"{self.context} is out of memory: {size} bytes asked, {max(0, bound - self.live)} of {bound} free"
+                )
             memory = self._reuse(size)
-            if memory is None:
-                bound = device.capacity(self.context)
-                if bound is not None and self.live + self.pooled + size > bound:
-                    self._drop_to(max(0, bound - self.live - size))
-                    if self.live + size > bound:
-                        raise OutOfMemoryError(
-                            f"{self.context} is out of memory: {size} bytes asked, {bound - self.live} of {bound} free"
-                        )
+            if memory is None and bound is not None:
+                self._drop_to(max(0, bound - self.live - size))
             self.live += size
             self.peak = max(self.peak, self.live)
         if memory is None:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..base import ArgumentError, MXNetError, env_choice, env_int, user_location
-from ..device import Context, cpu
+from ..device import Context, CopyLane, cpu
 from ..op import Kind, Op, Spec
 from . import execute
 from .lanes import MAX_BYTES, scheduler
@@ -154,6 +154,11 @@ def submit(
     if mode is NAIVE or not scheduler.threads_work:
         return _run_naively(op, inputs, out_specs, context, targets, key)
     cost = work(op, inputs, out_specs)
+    lane: Context | CopyLane = context.lane
+    if op.crosses_devices and mode is ASYNC:
+        lane = op.lane(context)
+        if lane is not context.lane:
+            cost = HEAVY + cost  # it may take long without computing
     if mode is ASYNC and cost <= (HAND_OVER if op.kind is Kind.PROGRAM else INLINE):
         if op.mutates or (targets and targets[0] is not None):
             with scheduler.lock:  # or of two threads that add to an array one could be lost
@@ -163,18 +168,18 @@ def submit(
             return _run_inline(op, inputs, out_specs, context, targets, key)
     if scheduler.inside():
         return _run_naively(op, inputs, out_specs, context, targets, key)
-    heavy = cost > HEAVY and op.kind is not Kind.ELEMENTWISE and mode is ASYNC
+    heavy = cost >= HEAVY and op.kind is not Kind.ELEMENTWISE and mode is ASYNC
     where = user_location(skip=2)  # this function and `invoke`
     with scheduler.lock:
         segment = this_thread.segments.get(context.lane)
         if heavy and segment is not None and segment.state is OPEN and not segment.lazy:
             scheduler.close(segment)  # a heavy operation comes: what was recorded before it need not wait for more
         if heavy and not op.mutates and all(target is None for target in targets):
-            task = OpTask(op, out_specs, context.lane, key, where)
+            task = OpTask(op, out_specs, context.lane, key, where, lane)
             variables = task.enter(inputs, scheduler)
             scheduler.close(task)
         else:
-            segment = _open_segment(context)
+            segment = _open_segment(context) if lane is context.lane else Segment(context.lane, 1, lane=lane)
             variables = segment.record(op, inputs, out_specs, targets, key, where, scheduler)
             segment.cost += cost
             if heavy or segment.full or (segment.nbytes > MAX_BYTES // 4 and not segment.lazy):
@@ -274,13 +279,14 @@ def push(
     writes: View | Var | Sequence[View | Var] = (),
     context: Context | None = None,
     name: str | None = None,
+    nbytes: int = 0,
 ) -> None:
     """Schedule `function`: it runs when everything queued so far that conflicts with it has finished.
 
     **Args** `reads`, `writes`: arrays, or Vars made with `engine.Var()`, that the function reads and changes. It is called
     with the NumPy arrays behind the arrays among `reads`, which it cannot change, then those among `writes`; Vars only
     order. One array or Var need not be put into a list. `context`: whose lane runs it (default: that of the first array,
-    else cpu(0)).
+    else cpu(0)). `nbytes`: of memory that the function will make, which counts as in flight.
     **Returns** None, at once. An error in the function is raised by whoever reads what it writes, or by `waitall`. A function
     that would be called with an array that has failed is not called, and what it should have written has failed, too.
     **Raises** ArgumentError if `function` cannot be called or an entry is neither an array nor a Var. **Book** chapter 2.
@@ -305,8 +311,10 @@ def push(
     task = FunctionTask(lane, name or str(getattr(function, "__name__", "function")), function, views, written)
     if scheduler.inside():
         raise MXNetError("engine.push: a finaliser (__del__) that runs in the middle of the engine's work cannot push")
+    task.nbytes = nbytes
     with scheduler.lock:
         for var in read_vars:
+            task.charge(var)
             task.reads(var, scheduler)
             task.read[var] = 0
         for var in written:

@@ -1,6 +1,7 @@
 """The scheduler: lanes, the threads that run tasks, and what happens when somebody has to wait.
 
-A *lane* is a device's queue of ready tasks with the threads that serve it (MXNET_CPU_WORKER_NTHREADS each). A task moves
+A *lane* is a device's queue of ready tasks with the threads that serve it (MXNET_CPU_WORKER_NTHREADS each); a GPU has two more, for
+the copies to it and from it. A task moves
 from its segment to the lane's queue when its last predecessor finishes, and any thread may then run it: a worker of the
 lane, or
 
@@ -38,7 +39,7 @@ from typing import Any
 import numpy as np
 
 from ..base import MXNetError, env_int
-from ..device import Context
+from ..device import Context, CopyLane
 from .blas import BlasThreads
 from .crew import after_fork as crew_after_fork
 from .segment import Segment
@@ -54,10 +55,10 @@ WORKERS = env_int(("MXNET_CPU_WORKER_NTHREADS", "MINIMX_CPU_WORKERS"), 1, 1)
 
 
 class Lane:
-    """The ready tasks of a device, and its workers."""
+    """The ready tasks of a device, or of the copies to or from one, and its workers."""
 
-    def __init__(self, context: Context, lock: Any, workers: int) -> None:
-        self.context = context
+    def __init__(self, name: str, lock: Any, workers: int) -> None:
+        self.name = name
         self.ready: deque[Task] = deque()
         self.open: dict[Segment, None] = {}  # segments that an idle worker may close, oldest first
         self.wakeup = threading.Condition(lock)
@@ -82,7 +83,7 @@ class Scheduler:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.finished = threading.Condition(self.lock)  # a task finished
-        self.lanes: dict[Context, Lane] = {}
+        self.lanes: dict[Context | CopyLane, Lane] = {}
         self.lazy: weakref.WeakSet[Segment] = weakref.WeakSet()  # open lazy segments
         self.in_flight: dict[Task, None] = {}  # closed, and not done or still holding on to arrays
         self.bytes_in_flight = 0
@@ -101,10 +102,12 @@ class Scheduler:
 
     # ---- lanes; the lock is held
 
-    def lane(self, context: Context) -> Lane:
-        lane = self.lanes.get(context.lane)
+    def lane(self, key: Context | CopyLane) -> Lane:
+        lane = self.lanes.get(key)
         if lane is None:
-            lane = self.lanes[context.lane] = Lane(context.lane, self.lock, WORKERS if context.device_typeid != 2 else 1)
+            lane = self.lanes[key] = Lane(
+                str(key), self.lock, WORKERS if isinstance(key, Context) and key.device_typeid != 2 else 1
+            )
         return lane
 
     def _rouse(self, lane: Lane, soon: bool = False) -> bool:
@@ -120,7 +123,7 @@ class Scheduler:
             return True
         if len(lane.threads) < lane.workers and self.threads_work:
             number = len(lane.threads)
-            thread = threading.Thread(target=self._serve, args=(lane,), name=f"minimx-{lane.context}-{number}", daemon=True)
+            thread = threading.Thread(target=self._serve, args=(lane,), name=f"minimx-{lane.name}-{number}", daemon=True)
             try:
                 thread.start()
             except RuntimeError:  # no threads here (Pyodide, or the interpreter is shutting down)
@@ -135,7 +138,7 @@ class Scheduler:
         if segment.lazy:
             self.lazy.add(segment)
             return
-        lane = self.lane(segment.context)
+        lane = self.lane(segment.lane)
         segment.deadline = time.monotonic() + PATIENCE
         lane.open[segment] = None
         self._rouse(lane, soon=True)
@@ -145,7 +148,7 @@ class Scheduler:
         if task.state is not OPEN:
             return
         if isinstance(task, Segment):
-            self.lanes[task.context.lane].open.pop(task, None) if task.context.lane in self.lanes else None
+            self.lanes[task.lane].open.pop(task, None) if task.lane in self.lanes else None
             self.lazy.discard(task)
         task.state = QUEUED
         self.in_flight[task] = None
@@ -155,7 +158,7 @@ class Scheduler:
 
     def _make_ready(self, task: Task, soon: bool = False, served: Lane | None = None) -> None:
         """Enter a task into its lane. `served` is the lane that the calling worker looks at next. The lock is held."""
-        lane = self.lane(task.context)
+        lane = self.lane(task.lane)
         task.state = READY
         lane.ready.append(task)
         if lane is served:
@@ -174,7 +177,7 @@ class Scheduler:
         """`task` is READY and this thread takes it. The lock is held."""
         self.busy.add(task)
         task.state = RUNNING
-        self.lanes[task.context.lane].ready.remove(task)
+        self.lanes[task.lane].ready.remove(task)
         if task.uses_blas:
             self.blas.share(sum(each.uses_blas for each in self.busy))
 
@@ -239,7 +242,7 @@ class Scheduler:
         task.successors = []
         task.state = DONE
         if self.events is not None and start:
-            self.events.append((str(task.context.lane), task.name, start, time.perf_counter()))
+            self.events.append((str(task.lane), task.name, start, time.perf_counter()))
         if task in self.awaited:
             self.finished.notify_all()
 

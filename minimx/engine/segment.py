@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base import MXNetError
-from ..device import Context
+from ..device import Context, CopyLane
 from ..op import Op, Spec
 from . import execute
 from .task import Task
@@ -61,8 +61,8 @@ class Segment(Task):
         "records", "table", "handed_on", "lazy", "limit", "deadline", "touches_memory", "values", "failures", "__weakref__",
     )  # fmt: skip
 
-    def __init__(self, context: Context, limit: int, lazy: bool = False) -> None:
-        super().__init__(context, "segment")
+    def __init__(self, context: Context, limit: int, lazy: bool = False, lane: Context | CopyLane | None = None) -> None:
+        super().__init__(context, "segment", lane)
         self.records: list[Record] = []
         self.table: list[Any] = []  # slot -> Var from outside, or weak reference to the Var that has this slot now
         self.handed_on: dict[int, Var] = {}  # slot -> Var that a later task writes next; others may read this value before that

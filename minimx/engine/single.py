@@ -1,4 +1,4 @@
-"""A heavy operation as a task of its own: a matrix product, a convolution.
+"""A heavy operation as a task of its own: a matrix product, a convolution, a copy to another device.
 
 Such work gains nothing from a segment, which exists to join small neighbours, so it is spared the writing down of slots:
 the push of a large product returns sooner. It serves operations that only make new arrays; those that write into existing
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..device import Context
+from ..device import Context, CopyLane
 from ..op import Kind, Op, Spec
 from . import execute
 from .task import Task
@@ -25,8 +25,10 @@ class OpTask(Task):
 
     __slots__ = ("op", "operands", "specs", "outputs", "key", "where", "values", "failure")
 
-    def __init__(self, op: Op, specs: Sequence[Spec], context: Context, key: Any, where: tuple[str, int] | None) -> None:
-        super().__init__(context, op.name)
+    def __init__(
+        self, op: Op, specs: Sequence[Spec], context: Context, key: Any, where: tuple[str, int] | None, lane: Context | CopyLane
+    ) -> None:
+        super().__init__(context, op.name, lane)
         self.op = op
         self.specs = specs
         self.key = key

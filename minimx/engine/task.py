@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..base import MXNetError, user_location
-from ..device import Context
+from ..device import Context, CopyLane
 from .var import Failure, Var, View, argument
 
 if TYPE_CHECKING:
@@ -42,10 +42,11 @@ OPEN, QUEUED, READY, RUNNING, DONE = State
 class Task:
     """Work with predecessors and successors. Subclasses say what to do in `run` and what to leave behind in `publish`."""
 
-    __slots__ = ("context", "state", "predecessors", "successors", "read", "nbytes", "cost", "name", "interrupt")
+    __slots__ = ("context", "lane", "state", "predecessors", "successors", "read", "nbytes", "cost", "name", "interrupt")
 
-    def __init__(self, context: Context, name: str = "task") -> None:
-        self.context = context  # whose lane runs it
+    def __init__(self, context: Context, name: str = "task", lane: Context | CopyLane | None = None) -> None:
+        self.context = context  # where its results are
+        self.lane = lane or context.lane  # which runs it
         self.state = OPEN
         self.predecessors: set[Task] = set()  # unfinished ones only
         self.successors: list[Task] = []
@@ -135,7 +136,7 @@ class Task:
             var.ready = failure is None
 
     def __repr__(self) -> str:
-        return f"<{self.name} on {self.context}: {self.state.name.lower()}>"
+        return f"<{self.name} on {self.lane}: {self.state.name.lower()}>"
 
 
 class FunctionTask(Task):

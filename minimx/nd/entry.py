@@ -54,11 +54,18 @@ class Array(View):
 
 
 def from_array(value: Any, context: Context) -> Any:
-    """A NumPy array that nobody else sees any more, as an NDArray on `context`."""
+    """A NumPy array that nobody else sees any more, as an NDArray on `context`.
+
+    It travels there before the call returns; a single number costs nothing on the way, it could be an argument of the kernel.
+    """
     spec = Spec.of(value.shape, as_dtype(value.dtype))
     xp = device.array_module(context)
     if xp is np:
         value = np.ascontiguousarray(value) if value.ndim else value
+        if not context.host and value.size > 1:
+            with device.crossing(device.cpu(), context, value.nbytes):
+                value = storage.adopt(value, context)
+            return Array.make(Var(value), spec, context)
         return Array.make(Var(storage.adopt(value, context)), spec, context)
     with device.activate(context):
         return Array.make(Var(xp.asarray(value)), spec, context)
@@ -160,9 +167,9 @@ def invoke(
     out_specs: tuple[Spec, ...] = inferred if type(inferred) is tuple else (inferred,)
     targets: Sequence[Array | None] = (None,) * len(out_specs)
     if out is not None:
-        targets = _targets(op, out, out_specs, context)
+        targets = targets_of(op, out, out_specs, context)
     if recording and (out is not None or op.mutates):
-        _check_writes(op, operands, targets, tracked)
+        check_writes(op, operands, targets, tracked)
     if op.needs_key and key is None:
         key = next_key(context)
     variables = submit(op, operands, out_specs, context, targets, key)
@@ -188,7 +195,7 @@ def _invoke_at_once(op: Op, operands: Sequence[Array | None], context: Context, 
     return outputs
 
 
-def _targets(op: Op, out: Any, out_specs: Sequence[Spec], context: Context) -> list[Array | None]:
+def targets_of(op: Op, out: Any, out_specs: Sequence[Spec], context: Context) -> list[Array | None]:
     """The arrays of `out`, checked against what the operator gives; outputs that the caller does not see get none."""
     listed: list[Any] = list(out) if isinstance(out, (list, tuple)) else [out]
     if len(listed) not in (op.num_visible, len(out_specs)):
@@ -205,7 +212,7 @@ def _targets(op: Op, out: Any, out_specs: Sequence[Spec], context: Context) -> l
     return listed + [None] * (len(out_specs) - len(listed))
 
 
-def _check_writes(op: Op, operands: Sequence[Array | None], targets: Sequence[Array | None], tracked: bool) -> None:
+def check_writes(op: Op, operands: Sequence[Array | None], targets: Sequence[Array | None], tracked: bool) -> None:
     """Raise MXNetError if a write while recording would change a value that the graph needs, or miss a gradient.
 
     Overwriting the whole of an untracked array with a tracked value is recorded: the array becomes that value.
@@ -224,14 +231,14 @@ def _check_writes(op: Op, operands: Sequence[Array | None], targets: Sequence[Ar
             raise MXNetError(IN_PLACE.format(what=f"{op.name} reads the array that it would overwrite"))
 
 
-_NOT_KEPT = Var()  # stands for a value that an operator said its gradient does not look at: reading it is a fault
-_NOT_KEPT.ready = False
-_NOT_KEPT.failure = Failure(MXNetError("a gradient looks at a value that its operator did not save: a fault of minimx"), "", None)
+NOT_KEPT = Var()  # stands for a value that an operator said its gradient does not look at: reading it is a fault
+NOT_KEPT.ready = False
+NOT_KEPT.failure = Failure(MXNetError("a gradient looks at a value that its operator did not save: a fault of minimx"), "", None)
 
 
 def record(op: Op, operands: Sequence[Array | None], outputs: Sequence[Array]) -> None:
     """Enter an operation on the tape: the outputs become tracked."""
-    make, no_value = Array.make, _NOT_KEPT
+    make, no_value = Array.make, NOT_KEPT
     parents: list[tuple[Node, int] | None] = []
     inputs: list[Array | None] = []
     saved = op.saves_inputs

@@ -182,14 +182,14 @@ class NDArray(Array, Shaped, Fluent):
     def copyto(self, other: NDArray | Context) -> NDArray:
         """Copy into the array `other`, or to a new array on the device `other`. **Returns** the target."""
         if isinstance(other, Context):
-            return invoke(transfer.CopyTo(self.spec.dtype, self.context), [self], None, other)[0]
+            return invoke(transfer.CopyTo(self.spec.dtype, self.context, other), [self], None, other)[0]
         if not isinstance(other, NDArray):
             raise ArgumentError(f"copyto: an NDArray or a Context is wanted, got {shown(other)}")
         if other is self:
             raise ArgumentError("copyto: an array cannot be copied to itself")
         if other.shape != self.shape:
             raise ShapeError(f"copyto: the array has shape {self.shape}, the target {other.shape}; they must be equal")
-        invoke(transfer.CopyTo(other.spec.dtype, self.context), [self], other, other.context)
+        invoke(transfer.CopyTo(other.spec.dtype, self.context, other.context), [self], other, other.context)
         return other
 
     def as_in_context(self, context: Context) -> NDArray:

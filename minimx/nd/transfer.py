@@ -16,16 +16,19 @@ from ..ops.keys import Key
 
 
 def to_numpy(value: Any, context: Context) -> np.ndarray[Any, Any]:
-    """A NumPy copy of an array that lies on `context`."""
+    """A NumPy copy of an array that lies on `context`. It takes as long as a modelled link does."""
     if type(value) is np.ndarray:
-        return value.copy()
+        if context.host:
+            return value.copy()
+        with device.crossing(context, device.cpu(), value.nbytes):
+            return value.copy()
     with device.activate(context):
         return device.cupy().asnumpy(value)
 
 
 @attributes
 class CopyTo(Op):
-    """A copy on the device whose lane runs it, converted to `dtype`; the gradient travels back to `source`."""
+    """A copy from `source` to `target`, converted to `dtype`; the gradient travels back."""
 
     name: ClassVar[str] = "_copyto"
     crosses_devices = True
@@ -33,16 +36,21 @@ class CopyTo(Op):
 
     dtype: np.dtype[Any]
     source: Context
+    target: Context
+
+    def lane(self, context: Context) -> Context | device.CopyLane:
+        return device.copy_lane(self.source, self.target)
 
     def infer(self, data: Spec) -> Spec:
         return data.with_dtype(self.dtype)
 
     def kernel(self, xp: Any, data: Array) -> Array:
-        if type(data) is xp.ndarray:
-            return data.astype(self.dtype)
-        if xp is np:
-            return data.get().astype(self.dtype, copy=False)
-        return xp.asarray(data, self.dtype)
+        with device.crossing(self.source, self.target, data.nbytes):
+            if type(data) is xp.ndarray:
+                return data.astype(self.dtype)
+            if xp is np:
+                return data.get().astype(self.dtype, copy=False)
+            return xp.asarray(data, self.dtype)
 
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
         return (g.as_in_context(self.source).astype(data.dtype, copy=False),)
