@@ -64,7 +64,7 @@ define install
 endef
 
 $(FOR_BOOK): pyproject.toml
-	$(call install,fast$(comma)book$(comma)site)
+	$(call install,fast$(comma)book$(comma)dist$(comma)image$(comma)site)
 
 $(FOR_TEST): pyproject.toml
-	$(call install,fast$(comma)book$(comma)site$(comma)test)
+	$(call install,fast$(comma)book$(comma)dist$(comma)image$(comma)site$(comma)test)

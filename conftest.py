@@ -10,6 +10,9 @@ import pytest
 
 import minimx as mx
 
+#: Not searched for examples: to import these is to let `import mxnet` mean minimx.
+collect_ignore = ["minimx/compat/mxnet.py", "minimx/compat/startup"]
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Chapters are compared with what book/nbval.cfg says, and import this checkout, however pytest was called."""

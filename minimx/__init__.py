@@ -6,65 +6,82 @@
 The order of the system, from the ground up, is in ARCHITECTURE.md.
 """
 
+import importlib
+import sys
+
+__version__ = "0.1.0"
+
 from . import (
     attribute,
     autograd,
     base,
+    callback,
     context,
     contrib,
     device,
     engine,
     gluon,
+    image,
     initializer,
     io,
+    kvstore,
+    libinfo,
+    log,
     lr_scheduler,
     metric,
+    model,
+    module,
+    monitor,
     name,
     nd,
+    operator,
     optimizer,
+    parallel,
+    profiler,
     random,
+    recordio,
+    rnn,
+    runtime,
     storage,
     sym,
-    symbol,
+    util,
     visualization,
 )
 from .attribute import AttrScope
 from .base import MXNetError
+from .compat import differences
 from .context import Context, cpu, cpu_pinned, cpu_shared, current_context, gpu, gpu_memory_info, num_gpus
-from .sym import Symbol
+from .sym import Symbol, executor
+from .util import is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape
 
-ndarray = nd  # MXNet's long name for the same module
-init = initializer  # and its short names for these two
+init = initializer  # MXNet's second names of modules
+img = image
+kv = kvstore
+mod = module
+mon = monitor
+ndarray = nd
 opt = optimizer
+rnd = random
+symbol = sym
 viz = visualization
 
-__version__ = "0.1.0"
-
 __all__ = [
-    "AttrScope", "Context", "MXNetError", "Symbol", "attribute", "autograd", "base", "context", "contrib", "cpu", "cpu_pinned",
-    "cpu_shared", "current_context", "device", "engine", "gluon", "gpu", "gpu_memory_info", "init", "initializer", "io",
-    "lr_scheduler", "metric", "name", "nd", "ndarray", "num_gpus", "opt", "optimizer", "random", "storage", "sym", "symbol",
-    "visualization", "viz",
+    "AttrScope", "Context", "MXNetError", "Symbol", "attribute", "autograd", "base", "callback", "context", "contrib", "cpu",
+    "cpu_pinned", "cpu_shared", "current_context", "device", "engine", "executor", "gluon", "gpu", "gpu_memory_info", "image",
+    "img", "init", "initializer", "io", "is_np_array", "is_np_shape", "kv", "kvstore", "libinfo", "log", "lr_scheduler",
+    "metric", "mod", "model", "module", "mon", "monitor", "name", "nd", "ndarray", "np_array", "np_shape", "num_gpus",
+    "operator", "opt", "optimizer", "parallel", "profiler", "random", "recordio", "rnd", "rnn", "runtime", "set_np_shape", "storage", "sym",
+    "symbol", "use_np", "use_np_array", "use_np_shape", "util", "visualization", "viz",
 ]  # fmt: skip
 
 
-_ABSENT = {
-    "np": "the NumPy interface is not planned here; mx.nd has the arrays of MXNet 1.x",
-    "npx": "the NumPy interface is not planned here; mx.nd has the operators of MXNet 1.x",
-    "image": "image functions are not written yet",
-    "recordio": "record files are not written yet",
-    "kv": "key-value stores are not written yet; gluon.Trainer sums gradients over the devices of one process",
-    "kvstore": "key-value stores are not written yet; gluon.Trainer sums gradients over the devices of one process",
-    "mod": "mx.mod.Module is not planned; use gluon, or symbol.simple_bind",
-    "module": "mx.mod.Module is not planned; use gluon, or symbol.simple_bind",
-    "model": "mx.model is not written yet",
-    "profiler": "the profiler is not written yet; engine.trace() logs tasks",
-    "rnn": "the old cells for Symbols are not planned; gluon.rnn has recurrent layers and cells, for Symbols too",
-}
-
-
 def __getattr__(name: str) -> object:
-    """Say of a name that MXNet has and minimx lacks what to use instead."""
-    if name in _ABSENT:
-        raise AttributeError(f"module 'minimx' has no attribute {name!r}: {_ABSENT[name]}")
-    raise AttributeError(f"module 'minimx' has no attribute {name!r}")
+    """The module for tests, which few programs need; and what to use instead of a name that MXNet has and minimx lacks."""
+    if name == "test_utils":
+        module = importlib.import_module("minimx.test_utils")
+        differences.teach()
+        return module
+    raise differences.missing(__name__, name, sys._getframe(1))
+
+
+differences.teach()

@@ -2,6 +2,9 @@
 
     python -m minimx info                 versions, devices, and which optional packages are there
     python -m minimx bench [WORKLOAD ...] the benchmarks of the source tree, as a table
+    python -m minimx run SCRIPT [...]     a script, `-m` module or notebook written for MXNet, unchanged
+    python -m minimx names PATTERN ...    how minimx has what MXNet calls so
+    python -m minimx im2rec PREFIX ROOT   a folder of images as lists (--list), and as files of records
 
 `info` is what a question about an installation should begin with.
 """
@@ -18,6 +21,9 @@ from pathlib import Path
 
 import minimx
 
+from .compat import names as compat_names, run
+from .image import im2rec
+
 #: What `pip install minimx[extra]` adds, by the extra that brings it.
 OPTIONAL = {
     "numba": "fast",
@@ -27,6 +33,7 @@ OPTIONAL = {
     "mpi4py": "dist",
     "onnx": "onnx",
     "onnxruntime": "onnx",
+    "pillow": "image",
     "matplotlib": "book",
     "jupyterlab": "book",
     "tqdm": "book",
@@ -60,10 +67,20 @@ def main() -> int:
     commands.add_parser("info", help="versions, devices, optional packages")
     bench = commands.add_parser("bench", help="run the benchmarks of the source tree")
     bench.add_argument("arguments", nargs=argparse.REMAINDER, help="workloads and options of benchmarks/run.py")
+    commands.add_parser("run", help="run a script, module or notebook in which `import mxnet` means minimx", add_help=False)
+    names = commands.add_parser("names", help="MXNet's names, and what minimx has otherwise")
+    names.add_argument("pattern", nargs="+", help="a part of a name such as nd.topk, or a pattern such as 'gluon.rnn.*'")
+    im2rec.add_arguments(commands.add_parser("im2rec", help="lists and files of records of a folder of images"))
+    if sys.argv[1:2] == ["run"]:  # all that follows is for it, and for the script
+        return run.main(sys.argv[2:])
     chosen = parser.parse_args()
     if chosen.command == "info":
         info()
         return 0
+    if chosen.command == "im2rec":
+        return im2rec.run(chosen)
+    if chosen.command == "names":
+        return compat_names.main(chosen.pattern)
     if not BENCHMARKS.is_file():
         print("the benchmarks are in the source tree, not in the wheel: clone it, and run this command there", file=sys.stderr)
         return 1

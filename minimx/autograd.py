@@ -62,6 +62,16 @@ class Node:
         self.freed = True
 
 
+def place(array: Any) -> tuple[Node, int] | None:
+    """Where an array is on the tape: its node and which of the outputs it is. None if it is not tracked, or only by a graph that is gone.
+
+    So what backward has passed through is a constant for all that is computed from it later: a state that is carried from batch to
+    batch, for instance.
+    """
+    node = array.node
+    return None if node is None or node.freed else (node, array.index)
+
+
 class Leaf(Node):
     """An array whose gradient is wanted: it holds the buffer that receives it."""
 
@@ -260,7 +270,7 @@ def topological_order(heads: Sequence[Node]) -> list[Node]:
 def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
     """Differentiate `heads` with respect to every leaf they were computed from; results go to the leaves' `.grad`.
 
-    **Args** `heads`: array or list of arrays. `head_grads`: gradients to start from, None for ones. `retain_graph`: keep
+    **Args** `heads`: array or list of arrays. `head_grads`: gradients to start from, in any dtype, None for ones. `retain_graph`: keep
     the graph for another backward. `train_mode`: the mode in which gradients are computed.
     **Raises** AssertionError if `heads` and `head_grads` differ in length; MXNetError if a head is not in a graph.
     **Source** MXNet `autograd.backward`.
@@ -360,7 +370,11 @@ def _differentiate(
     kept = dict.fromkeys(wanted or ())
     with _Scope(create_graph, training):
         for head, start in zip(heads, head_grads):
-            _add(gradients, (head.node, head.index), head.ones_like() if start is None else start)
+            if start is None:
+                start = head.ones_like()
+            elif start.dtype is not head.dtype:  # as MXNet's executors do
+                start = start.astype(head.dtype)
+            _add(gradients, (head.node, head.index), start)
         for node in reversed(order):
             own = gradients.pop(node, None)
             if own is None:
@@ -463,7 +477,7 @@ class Function:
         outputs = list(result) if isinstance(result, (list, tuple)) else [result]
         require_arrays(f"{type(self).__name__}: the inputs", inputs)
         require_arrays(f"{type(self).__name__}.forward: its results", outputs)
-        parents = [(array.node, array.index) if array.node is not None else None for array in inputs]
+        parents = [place(array) for array in inputs]
         if any(parent is not None for parent in parents):
             # An output that is one of the inputs must not lose the input's own place in the graph.
             outputs = [output.detach() for output in outputs]

@@ -11,11 +11,19 @@ import linecache
 import os
 import reprlib
 import sys
+import types
 from typing import Any, TypeAlias
 
 import numpy as np
 
 DTypeLike: TypeAlias = Any  # "float32", np.float32, np.dtype("float32"), float, None
+
+
+class LongNamed(types.ModuleType):
+    """A module that introduces itself by MXNet's long name, by which it can be imported, too: `minimx.symbol` for `minimx.sym`."""
+
+    def __repr__(self) -> str:
+        return f"<module {self.LONG_NAME!r} from {self.__file__!r}>"
 
 
 class MXNetError(RuntimeError):
@@ -109,6 +117,21 @@ def env_choice(names: tuple[str, ...] | str, default: str, choices: tuple[str, .
     return default
 
 
+def data_dir() -> str:
+    """Where data sets and trained parameters are looked for: the folder that MXNET_HOME names, or `.mxnet` in the user's own."""
+    return os.path.expanduser(env_text("MXNET_HOME", data_dir_default()))
+
+
+def data_dir_default() -> str:
+    """The folder that `data_dir` gives where MXNET_HOME is not set."""
+    return os.path.join(os.environ.get("APPDATA", "~"), "mxnet") if os.name == "nt" else os.path.join("~", ".mxnet")
+
+
+def py_str(x: bytes | str) -> str:
+    """Text as a str, from the bytes in which MXNet's library gave it."""
+    return x.decode("utf-8") if isinstance(x, bytes) else x
+
+
 def shown(value: Any) -> str:
     """A value in an error message: short, and without waiting for an array or asking a stranger for its text."""
     if isinstance(value, (str, bytes, int, float, complex, np.generic)) or value is None:
@@ -143,6 +166,11 @@ DTYPE_OF_CODE: dict[int, np.dtype[Any]] = {
 CODE_OF_DTYPE: dict[np.dtype[Any], int] = {dtype: code for code, dtype in DTYPE_OF_CODE.items()}
 FLOAT32 = DTYPE_OF_CODE[0]
 mx_real_t = np.float32  # MXNet's name for the default dtype
+
+# What MXNet-era code asks `isinstance` with.
+string_types = (str,)
+numeric_types = (float, int, np.generic)
+integer_types = (int, np.int32, np.int64)
 
 
 def as_dtype(dtype: DTypeLike, default: np.dtype[Any] = FLOAT32) -> np.dtype[Any]:

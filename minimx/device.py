@@ -2,7 +2,7 @@
 
 A Context is a value (compared and hashed by type and number) that names a device; making one never touches the device.
 `cpu(0)`, `cpu(1)`, ... are separate devices with lanes of their own in the same memory, as in MXNet: independent work on
-them runs at the same time. `gpu(i)` is a CUDA device through CuPy, or a simulated one made of host memory
+them runs at the same time. `gpu(i)` is a CUDA device through CuPy (cuda.py), or a simulated one made of host memory
 (simulated.py). Copies from and to a GPU run in lanes of their own, one for each direction, beside what it computes. Book: chapter 2.
 """
 
@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
 import threading
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from . import simulated
+from . import cuda, simulated
 from .base import ArgumentError, DeviceError, UnknownNameError, shown
+from .cuda import cupy
 from .fields import converted
 from .simulated import simulate_gpus
 
@@ -161,25 +161,11 @@ def capacity(context: Context) -> int | None:
     return None if gpu is None else gpu.memory
 
 
-def cupy() -> Any:
-    """The module CuPy. Raises DeviceError with what to install if it is not there."""
-    try:
-        return importlib.import_module("cupy")
-    except ImportError:
-        raise DeviceError(
-            "a GPU needs CuPy, which is not installed: pip install 'minimx[cuda12]' (or 'minimx[cuda13]'). "
-            "Without a GPU, minimx.device.simulate_gpus(n) makes gpu(0) to gpu(n-1) of host memory."
-        ) from None
-
-
 def num_gpus() -> int:
-    """How many GPUs there are: the simulated ones if any, else those that CuPy finds; 0 without CuPy."""
+    """How many GPUs there are: the simulated ones if any, else those that CuPy finds; 0 without CuPy, or without a driver."""
     if simulated.gpus:
         return len(simulated.gpus)
-    try:
-        return int(cupy().cuda.runtime.getDeviceCount())
-    except Exception:  # no CuPy, no driver, or a driver without devices: each raises an error of its own
-        return 0
+    return cuda.count() if cuda.present() else 0
 
 
 def array_module(context: Context) -> Any:
@@ -188,19 +174,12 @@ def array_module(context: Context) -> Any:
         return np
     if simulated.gpus:
         raise DeviceError(f"{context} is not there: {len(simulated.gpus)} GPUs are simulated")
-    module = cupy()
-    if context.device_id >= num_gpus():
-        raise DeviceError(
-            f"{context} is not there: {num_gpus()} GPUs are found. minimx.device.simulate_gpus({context.device_id + 1}) "
-            "makes them of host memory."
-        )
-    return module
+    return cuda.require(context.device_id)
 
 
 def activate(context: Context) -> Any:
     """A context manager inside which CuPy works on `context`; nothing to do for host memory."""
-    module = array_module(context)
-    return contextlib.nullcontext() if module is np else module.cuda.Device(context.device_id)
+    return contextlib.nullcontext() if array_module(context) is np else cuda.working(context.device_id)
 
 
 # ---- copies between devices
@@ -211,6 +190,10 @@ class CopyLane(NamedTuple):
 
     context: Context
     direction: str
+
+    @property
+    def lane(self) -> CopyLane:
+        return self
 
     def __str__(self) -> str:
         return f"{self.context} {self.direction}"

@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from .base import ArgumentError, MissingFileError, env_text, shown
+from .base import ArgumentError, MissingFileError, data_dir as data_dir, shown
 
 PathLike = str | os.PathLike[str]
 
@@ -32,12 +32,6 @@ def as_path(name: PathLike) -> str:
     if not possible:
         raise ArgumentError(f"{shown(path)} cannot be a file's name: it is empty, or has a character that no name can have")
     return path
-
-
-def data_dir() -> str:
-    """Where data sets and trained parameters are looked for: the folder that MXNET_HOME names, or `.mxnet` in the user's own."""
-    default = os.path.join(os.environ.get("APPDATA", "~"), "mxnet") if os.name == "nt" else os.path.join("~", ".mxnet")
-    return os.path.expanduser(env_text("MXNET_HOME", default))
 
 
 def replace_file(name: PathLike, chunks: Iterable[bytes | memoryview]) -> None:
@@ -69,7 +63,7 @@ def replace_file(name: PathLike, chunks: Iterable[bytes | memoryview]) -> None:
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename is None:
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             error.filename = path  # the system does not say which file the disk is too full for
         raise
     sync_folder(folder)

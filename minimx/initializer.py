@@ -78,7 +78,7 @@ class Initializer:
 
     def _verbose_print(self, desc: str, how: Any, array: NDArray) -> None:
         if self._verbose and self._print_func is not None:
-            logging.info("Initialized %s as %s: %s", desc, how, self._print_func(array))
+            logging.getLogger().info("Initialized %s as %s: %s", desc, how, self._print_func(array))
 
     def dumps(self) -> str:
         """Name and arguments as JSON, which `create` reads.
@@ -227,7 +227,7 @@ class Load:
             )
             self.default_init(name, arr)
         if self.verbose:
-            logging.info("Initialized %s by %s", name, "loading" if found is not None else "default")
+            logging.getLogger().info("Initialized %s by %s", name, "loading" if found is not None else "default")
 
 
 class Mixed:

@@ -94,7 +94,7 @@ class FactorScheduler(LRScheduler):
         while num_update > self.count + self.step:  # several steps at once when a training is continued
             self.count += self.step
             self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
-            logging.info("Update[%d]: the learning rate is now %0.5e", num_update, self.base_lr)
+            logging.getLogger().info("Update[%d]: the learning rate is now %0.5e", num_update, self.base_lr)
         return self.base_lr
 
 
@@ -126,7 +126,7 @@ class MultiFactorScheduler(LRScheduler):
             self.count = self.step[self.cur_step_ind]
             self.cur_step_ind += 1
             self.base_lr *= self.factor
-            logging.info("Update[%d]: the learning rate is now %0.5e", num_update, self.base_lr)
+            logging.getLogger().info("Update[%d]: the learning rate is now %0.5e", num_update, self.base_lr)
         return self.base_lr
 
 

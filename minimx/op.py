@@ -150,6 +150,9 @@ class Op:
     takes_out: ClassVar[bool] = False
     #: The output's shape depends on the data (boolean_mask): the front end waits for the inputs and computes at once.
     data_dependent: ClassVar[bool] = False
+    #: The kernel looks at values as it goes along, for which a GPU would wait again and again: it gets NumPy's arrays everywhere. On a GPU
+    #: its inputs are copied to the host, and its results back (engine/execute.py).
+    on_host: ClassVar[bool] = False
     #: It runs graphs: its `run(operands, context)` is called with arrays instead of `kernel` (sym/composite.py).
     composite: ClassVar[bool] = False
     #: It does nothing but make new arrays of its inputs: nothing above about changes, keys, modes and waiting holds for it.
@@ -172,6 +175,11 @@ class Op:
     def num_visible(self) -> int:
         """Outputs that the caller sees; the others exist for `vjp` (a dropout mask)."""
         return self.num_outputs
+
+    @property
+    def meets(self) -> bool:
+        """Whether the kernel waits for the kernels of other devices: then a lane runs it, never the thread that calls."""
+        return False
 
     @property
     def cost(self) -> float:
@@ -356,6 +364,9 @@ def beside(xp: Any, array: Array, shape: Shape, dtype: Any) -> Array:
 
 pooling: list[Callable[[Array, Shape, Any], Array]] = []
 
+#: What gives the name of the device for which the calling thread runs a kernel, None outside the engine. The engine enters it.
+placing: list[Callable[[], str | None]] = []
+
 
 def find(name: str) -> type[Op]:
     """The operator class registered as `name`. Raises ArgumentError if there is none."""
@@ -425,8 +436,13 @@ HOW = frozenset(How.__annotations__)
 # Attributes of a node of a graph that are not its operator's; any call may carry them, as any `__name__`. Arrays ignore them.
 NODE_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 
-# How an operator is applied that is called without any tensor but with a name: `sym` enters the way to make a node with variables.
+# How an operator is applied that is called without any tensor, but with a name or without data: `sym` enters the way to make a node with
+# variables.
 open_calls: list[Callable[[Op, Sequence[Any], Any], Any]] = []
+
+
+#: The default of an input that may be left out in a call for a Symbol, where a variable takes its place: `sym.softmax(axis=1)`.
+NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "<a variable>", "__slots__": ()})()
 
 
 def is_constant(tensor: Any) -> bool:
@@ -452,10 +468,13 @@ def apply(op: Op, *operands: Any, **how: Any) -> Any:
         unknown = sorted(key for key in how.keys() - HOW if not is_node_key(key) and key not in op.ignored_attrs())
         if unknown:
             raise ArgumentError(f"{op.name}: unknown argument {', '.join(unknown)}; it takes {signature_of(op)}")
+    is_open = how.get("name") is not None
+    if operands and operands[0] is NOT_GIVEN:
+        operands, is_open = (None, *operands[1:]), True
     for operand in operands:
         if isinstance(operand, Tensor):
             return type(operand)._apply(op, operands, how)  # type: ignore[arg-type]
-    if operands and how.get("name") and open_calls and all(operand is None for operand in operands):
+    if operands and is_open and open_calls and all(operand is None for operand in operands):
         return open_calls[0](op, operands, how)
     got = ", ".join(map(kind_of, operands)) or "nothing"
     raise ArgumentError(f"{op.name}: an NDArray or a Symbol is wanted, got {got}; make one with nd.array(...)")
@@ -580,7 +599,8 @@ def require_given(op: Op) -> None:
 
 
 __all__ = [
-    "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Shaped", "Spec", "T", "Tensor", "apply", "beside", "broadcast_shape", "called",
-    "filled", "find", "hidden", "input_names", "is_constant", "kind_of", "normalize_axes", "normalize_axis", "parse_attr", "register",
-    "require_given", "require_ndim", "same_dtype", "same_shape", "signature_of", "unified",
+    "NOT_GIVEN", "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Shaped", "Spec", "T", "Tensor", "apply", "beside",
+    "broadcast_shape", "called", "filled", "find", "hidden", "input_names", "is_constant", "kind_of", "normalize_axes",
+    "normalize_axis", "parse_attr", "register", "require_given", "require_ndim", "same_dtype", "same_shape", "signature_of",
+    "unified",
 ]  # fmt: skip

@@ -18,6 +18,9 @@ Base = TypeVar("Base")
 Class = TypeVar("Class", bound=type)
 
 
+_families: dict[type, Registry[Any]] = {}
+
+
 class Registry(Generic[Base]):
     """The classes of a family by their names, in lower case.
 
@@ -28,6 +31,7 @@ class Registry(Generic[Base]):
         self.base = base
         self.nickname = nickname
         self.classes: dict[str, type[Base]] = {}
+        _families[base] = self
 
     def register(self, klass: Class, name: str | None = None) -> Class:
         """Class decorator: enter `klass` under `name`, or under its own name. A name that is taken is taken over, with a warning."""
@@ -62,7 +66,7 @@ class Registry(Generic[Base]):
         The name may be JSON, `'["name", {arguments}]'`, or a dict with the name under the family's nickname. An instance is
         returned as it is. **Raises** ArgumentError for an unknown name, or arguments beside an instance.
         """
-        name, *rest = args or (kwargs.pop(self.nickname, None),)
+        name, *rest = args or (kwargs.pop(self.nickname if self.nickname in kwargs else "name", None),)
         if isinstance(name, self.base):
             if rest or kwargs:
                 raise ArgumentError(f"{self.nickname}: {name!r} is an instance already; it takes no arguments any more")
@@ -116,3 +120,30 @@ def arguments_of(cls: type) -> list[str]:
             if all(one.kind is not one.VAR_KEYWORD for one in parameters):
                 break
     return list(found)
+
+
+# ---- MXNet's functions, for a user's own families and for those that there are
+
+
+def _family(base_class: type, nickname: str) -> Registry[Any]:
+    return _families[base_class] if base_class in _families else Registry(base_class, nickname)
+
+
+def get_registry(base_class: type) -> dict[str, type]:
+    """A copy of the classes that were registered for `base_class`, by name. **Source** MXNet `registry`, as the functions below."""
+    return dict(_family(base_class, base_class.__name__.lower()).classes)
+
+
+def get_register_func(base_class: type, nickname: str) -> Callable[..., Any]:
+    """A decorator that enters subclasses of `base_class` under their names."""
+    return _family(base_class, nickname).register
+
+
+def get_alias_func(base_class: type, nickname: str) -> Callable[..., Any]:
+    """A function of names that returns a decorator, which enters a subclass of `base_class` under them."""
+    return _family(base_class, nickname).alias
+
+
+def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
+    """A function of a name and arguments that makes an instance of the class of that name."""
+    return _family(base_class, nickname).create

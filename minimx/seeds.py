@@ -9,12 +9,16 @@ or lanes, nor on what runs beside. J. Salmon and others, "Parallel random number
 
 from __future__ import annotations
 
+import contextlib
 import operator
+import os
 import threading
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import cuda_random
 from .base import ArgumentError
 from .device import Context
 
@@ -29,19 +33,18 @@ class Key(NamedTuple):
     counter: int
 
     def generator(self, xp: Any) -> Any:
-        """A generator that stands at the beginning of this key's numbers: NumPy's, or CuPy's on the current GPU.
+        """A generator that stands at the beginning of this key's numbers: NumPy's, or one for the current GPU with the same numbers.
 
         Use it before the calling thread asks for another: a thread has one NumPy generator, which is moved to where the key says,
         because that is ten times faster than making one.
         """
         if xp is np:
             return _own.at(self)
-        return xp.random.Generator(xp.random.Philox4x3210(list(self)))
+        return cuda_random.Generator(xp, self, lambda: _own.at(self))
 
     def permutation(self, xp: Any, length: int) -> Any:
         """The whole numbers below `length` in random order."""
-        generator = self.generator(xp)
-        return generator.permutation(length) if xp is np else xp.argsort(generator.random(length))
+        return self.generator(xp).permutation(length)
 
 
 class _ThreadGenerator(threading.local):
@@ -75,21 +78,42 @@ class _Stream:
         self.count = 0
 
 
-_lock = threading.Lock()  # guards the three below
-_seed = 0  # MXNet starts from a fixed seed as well
-_streams: dict[Context, _Stream] = {}
+class _Streams:
+    """The draws of all devices since a seed."""
+
+    __slots__ = ("seed", "of")
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.of: dict[Context, _Stream] = {}
+
+    def next(self, lane: Context) -> Key:
+        stream = self.of.get(lane)
+        if stream is None:
+            # cpu(0) has stream 0, so that seed(n) and seed(n, cpu(0)) mean the same there
+            stream = self.of[lane] = _Stream(self.seed, 2 * lane.device_id + (lane.device_type == "gpu"))
+        stream.count += 1
+        return Key(stream.seed, stream.number, stream.count)
+
+
+class _ThreadStreams(threading.local):
+    """What a thread draws from instead of what all draw from: see `seeded`."""
+
+    value: _Streams | None = None
+
+
+_lock = threading.Lock()  # guards the next one
+_shared = _Streams(0)  # MXNet starts from a fixed seed as well
+_own_streams = _ThreadStreams()
 
 
 def next_key(device: Context) -> Key:
     """The key of the next draw on `device`. May be called from any thread."""
-    lane = device.lane
+    own = _own_streams.value
+    if own is not None:
+        return own.next(device.lane)
     with _lock:
-        stream = _streams.get(lane)
-        if stream is None:
-            # cpu(0) has stream 0, so that seed(n) and seed(n, cpu(0)) mean the same there
-            stream = _streams[lane] = _Stream(_seed, 2 * lane.device_id + (lane.device_type == "gpu"))
-        stream.count += 1
-        return Key(stream.seed, stream.number, stream.count)
+        return _shared.next(device.lane)
 
 
 def seed(seed_state: int, ctx: Context | str = "all") -> None:
@@ -101,14 +125,36 @@ def seed(seed_state: int, ctx: Context | str = "all") -> None:
     **Args** seed_state: any whole number. **Raises** ArgumentError if it is none; KeyError for an unknown device type.
     **Source** MXNet `random.seed`; the numbers themselves are others than MXNet's.
     """
-    global _seed
     try:
         value = operator.index(seed_state) & WORD
     except TypeError:
         raise ArgumentError(f"random.seed: seed_state must be int, got {type(seed_state).__name__}") from None
     with _lock:
+        streams = _own_streams.value or _shared
         if isinstance(ctx, str) and ctx == "all":
-            _seed = value
-            _streams.clear()
+            streams.seed = value
+            streams.of.clear()
         else:
-            _streams[Context(ctx).lane] = _Stream(value, 0)
+            streams.of[Context(ctx).lane] = _Stream(value, 0)
+
+
+@contextlib.contextmanager
+def seeded(seed_state: int) -> Iterator[None]:
+    """A scope in which the calling thread draws as after `seed(seed_state)`. Other threads, and what follows, do not notice.
+
+    Batches of data are made in it, each with a seed of its own, so that they are the same whoever makes them, and when.
+    """
+    before, _own_streams.value = _own_streams.value, _Streams(seed_state & WORD)
+    try:
+        yield
+    finally:
+        _own_streams.value = before
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.Lock()  # a thread that did not come along may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -17,18 +17,24 @@ import gc
 import os
 import threading
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from . import device
+from . import cuda, device
 from .base import ArgumentError, OutOfMemoryError, env_choice, env_int, shown
 from .device import Context
 from .op import Spec, pooling
 
 SMALL = 1 << 15  # bytes; below, NumPy's own allocator serves
 PAGE = 1 << 12
+PINNED = 3  # the type of `cpu_pinned`: memory that a GPU, if there is one, reads and writes by itself
 ROUND_LINEAR = 1 << 25  # bytes; beyond, classes are multiples of this, so that at most 32 MiB are wasted
+
+#: Who is told how many bytes more (or less) a device has in use: the profiler enters itself here. It may be called at any point of any
+#: thread, like `Block.__del__`: it appends to a list, and does no more.
+watcher: Callable[[Context, int], None] | None = None
 POOL_TYPES = ("Naive", "Round", "Unpooled")
 
 
@@ -53,6 +59,8 @@ class Block:
 
     def __del__(self) -> None:
         # This can run at any point of any thread, even while that thread holds the pool's lock: append only.
+        if watcher is not None:
+            watcher(self.owner.context, -self.memory.size)
         self.owner.returned.append(self.memory.size if self.adopted else self.memory)
 
 
@@ -129,6 +137,8 @@ class Pool:
             self.peak = max(self.peak, self.live)
         if memory is None:
             memory = self._from_system(size)
+        if watcher is not None:
+            watcher(self.context, size)
         return Block(memory, self)
 
     def _fits(self, size: int) -> bool:
@@ -142,6 +152,14 @@ class Pool:
 
     def _from_system(self, size: int) -> Any:
         """New memory of `size` bytes, which are in the account already. Raises OutOfMemoryError."""
+        try:
+            if self.context.device_typeid == PINNED and cuda.present():
+                return np.frombuffer(cuda.cupy().cuda.alloc_pinned_memory(size), np.uint8, size)
+        except (
+            MemoryError,
+            RuntimeError,
+        ):  # as much as the system pins is pinned already: ordinary memory serves, too, only slower
+            gc.collect()
         try:
             return np.empty(size, np.uint8)
         except (MemoryError, ValueError):
@@ -215,26 +233,41 @@ def beside(array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return empty(spec, owner.owner.context)
 
 
+def is_pinned(array: Any) -> bool:
+    """Whether `array` lies in the pool of pinned memory."""
+    owner = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    return isinstance(owner, Block) and owner.owner.context.device_typeid == PINNED
+
+
 pooling.append(beside)  # for kernels that need more memory than their result's
 
 
 def adopt(array: Any, context: Context) -> Any:
     """`array`, whose memory NumPy took from the system itself, entered into the account of `context` until it dies.
 
-    On a device with a bound it is moved into the pool's memory. Raises OutOfMemoryError.
+    On a device with a bound, and into pinned memory, it is moved into the pool's memory. Raises OutOfMemoryError.
     """
     if array.nbytes < SMALL or type(array) is not np.ndarray or not array.flags.owndata:
         return array
     owner = pool(context)
-    if device.capacity(context) is not None:
+    if device.capacity(context) is not None or (context.device_typeid == PINNED and cuda.present()):
         moved = empty(Spec.of(array.shape, array.dtype), context)
         moved[...] = array
         return moved
     with owner.lock:
         owner.live += array.nbytes
         owner.peak = max(owner.peak, owner.live)
+    if watcher is not None:
+        watcher(context, array.nbytes)
     block = Block(array.reshape(-1).view(np.uint8), owner, adopted=True)
     return np.asarray(block).view(array.dtype).reshape(array.shape)
+
+
+def contexts() -> list[Context]:
+    """The devices that have, or had, arrays in a pool."""
+    return list(_pools)
 
 
 def stats(context: Context | None = None) -> dict[str, int]:
@@ -257,11 +290,12 @@ def reset_peak(context: Context | None = None) -> None:
 def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
     """Free and total bytes of GPU `device_id`. Raises DeviceError if it is not there."""
     context = device.gpu(device_id)
-    if device.array_module(context) is np:
+    module = device.array_module(context)
+    if module is np:
         total = device.capacity(context) or 1 << 62
         return total - stats(context)["live"], total
     with device.activate(context):
-        free, total = device.cupy().cuda.runtime.memGetInfo()
+        free, total = module.cuda.runtime.memGetInfo()
     return int(free), int(total)
 
 

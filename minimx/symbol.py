@@ -1,4 +1,7 @@
-"""`mx.symbol`: MXNet's long name for `mx.sym`."""
+"""`import minimx.symbol`: MXNet's long name for `mx.sym`, and the same module."""
 
-from .sym import *
-from .sym import __all__ as __all__
+import sys
+
+from . import sym
+
+sys.modules[__name__] = sym

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minimx as mx
-from minimx import autograd, nd
+from minimx import autograd, gluon, nd
 from minimx.base import ArgumentError, MXNetError, ShapeError
 
 
@@ -456,3 +456,43 @@ def test_a_layer_makes_no_gradient_that_nobody_asks_for(monkeypatch: pytest.Monk
     assert x.grad.asnumpy().tolist() == [[2] * 3] * 4
     assert w.grad.asnumpy().tolist() == [[4] * 3] * 2
     assert b.grad.asnumpy().tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("hybridize", [None, False, True])
+def test_what_backward_has_passed_through_is_a_constant_afterwards(hybridize: bool | None) -> None:
+    """A state may be carried from batch to batch without detach, as in MXNet: the graph of the batch before is gone."""
+    w, state = nd.array([2.0]), nd.array([1.0])
+    w.attach_grad()
+    step: Any = lambda state: state * 3  # noqa: E731
+    if hybridize is not None:
+        step = gluon.nn.HybridLambda(lambda F, x: x * 3)
+        step.hybridize(hybridize)
+    for _ in range(3):
+        before = state.asscalar()
+        with autograd.record():
+            state = step(state) * w
+            loss = state.reshape((1,)) + 0
+        loss.backward()
+        assert w.grad.asscalar() == before * 3
+    state[:] = 5  # nothing needs its value any more
+    with autograd.record():
+        state[0:1] = 7
+    y = nd.array([1.0])
+    y.attach_grad()
+    with autograd.record():
+        middle = y * 2
+        one, other = middle * 3, middle * 5  # both were computed before
+    one.backward()
+    with pytest.raises(MXNetError, match="not in a computational graph"):
+        other.backward()
+
+
+def test_head_gradients_of_another_dtype() -> None:
+    """They take the output's, as MXNet's executors have it."""
+    x = nd.array([1, 2], dtype="float16")
+    x.attach_grad()
+    with autograd.record():
+        y = x * x
+    y.backward(nd.array([1, 10], dtype="float64"))
+    assert x.grad.dtype == np.float16
+    assert x.grad.asnumpy().tolist() == [2, 40]

@@ -50,7 +50,7 @@ def no_failures_left() -> Iterator[None]:
 
 # ---- every public function, with wrong values for each of its arguments
 
-NAMESPACES = {"nd": nd, "nd.contrib": nd.contrib, "nd.linalg": nd.linalg, "nd.random": nd.random}
+NAMESPACES = {"nd": nd, "nd.contrib": nd.contrib, "nd.image": nd.image, "nd.linalg": nd.linalg, "nd.random": nd.random}
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 for space_name, space in NAMESPACES.items():
     for function_name in space.__all__:
@@ -137,7 +137,10 @@ def legal() -> dict[str, Call]:
         "nd.concatenate": ((list(pair),), {}), "nd.moveaxis": ((array(2, 3), 0, 1), {}), "nd.empty": (((2, 3),), {}),
         "nd.from_numpy": ((np.ones((2, 3), np.float32),), {}), "nd.from_dlpack": ((np.ones((2, 3), np.float32),), {}),
         "nd.to_dlpack_for_read": ((array(2),), {}), "nd.to_dlpack_for_write": ((array(2),), {}), "nd.waitall": ((), {}),
-        "nd.random.randn": ((2, 3), {}), "nd.random_exponential": ((1.0, (2,)), {}),
+        "nd.random.randn": ((2, 3), {}), "nd.random_exponential": ((1.0, (2,)), {}), "nd.random_uniform": ((0.0, 1.0, (2,)), {}),
+        "nd.normal": ((0.0, 1.0, (2,)), {}), "nd.random_poisson": ((1.0, (2,)), {}), "nd.random_gamma": ((1.0, 1.0, (2,)), {}),
+        "nd.random_negative_binomial": ((1, 0.5, (2,)), {}), "nd.random_randint": ((0, 5, (2,)), {}),
+        "nd.random_generalized_negative_binomial": ((1.0, 1.0, (2,)), {}),
         "nd.contrib.rand_zipfian": ((array(2), 3, 10), {}),
         "nd.contrib.foreach": ((lambda row, total: (row, total + row), array(2, 3), array(3)), {}),
         "nd.contrib.while_loop": ((lambda x: x < 4, lambda x: (x, x + 1), array(1)), {"max_iterations": 5}),

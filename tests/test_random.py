@@ -438,8 +438,10 @@ def test_failure_is_asynchronous() -> None:
 
 def test_names() -> None:
     """MXNet's other names for the same functions."""
-    assert mx.random.uniform is nd.random.uniform is nd.random_uniform is nd.uniform
-    assert mx.random.normal is nd.normal
+    assert mx.random.uniform is nd.random.uniform
+    assert nd.uniform is nd.random_uniform  # the operator: here ctx comes before dtype
+    assert mx.random.normal is nd.random.normal
+    assert nd.normal is nd.random_normal
     assert nd.random_exponential(lam=4.0, shape=(2, 3)).shape == (2, 3)
     assert nd.random.randn(2, 3, loc=5, dtype="float64").dtype == np.float64
     assert nd.random.randn().shape == (1,)

@@ -11,17 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..base import ArgumentError
+from ..profiler.layout import LOOKS, checked, unit_of
 from .notebook import missing
 from .plots import TALLEST, WIDEST, pyplot
 
-#: What tells bars apart: shade first, then hatching, so that a print in grey shows it too.
-FILLS: tuple[dict[str, Any], ...] = (
-    {"facecolor": "0.85"},
-    {"facecolor": "#56B4E9", "hatch": "///"},
-    {"facecolor": "#E69F00", "hatch": "\\\\\\"},
-    {"facecolor": "0.45"},
-    {"facecolor": "#009E73", "hatch": "xx"},
-    {"facecolor": "white", "hatch": "---"},
+#: What tells bars apart, as in the profiler's own pictures: shade first, then hatching, so that a print in grey shows it too.
+FILLS: tuple[dict[str, Any], ...] = tuple(
+    {"facecolor": color, "hatch": hatch} if hatch else {"facecolor": color} for color, hatch in LOOKS
 )
 
 Event = tuple[str, str, float, float]  # lane, name of the work, start and end in seconds
@@ -35,16 +31,11 @@ def gantt(events: Iterable[Event], title: str | None = None, lanes: Sequence[str
     **Returns** the matplotlib figure; `show` displays it with a text.
     **Raises** ArgumentError where there is no event, or one ends before it starts.
     """
-    events = sorted(events, key=lambda event: (event[2], event[3]))
-    if not events:
-        raise ArgumentError("gantt: no events; were they logged before the work was done?")
-    backwards = [event for event in events if event[3] < event[2]]
-    if backwards:
-        raise ArgumentError(f"gantt: {backwards[0]} ends before it starts")
+    events = checked("gantt", events)
     rows = list(dict.fromkeys([*(lanes or ()), *sorted({event[0] for event in events})]))
     names = list(dict.fromkeys(event[1] for event in events))
     origin, end = events[0][2], max(event[3] for event in events)
-    unit, scale = next((u, s) for u, s in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)) if (end - origin) * s >= 1 or u == "µs")
+    unit, scale = unit_of(end - origin)
     if ax is None:
         height = min(TALLEST, 0.8 + 0.35 * len(rows) + 0.25 * (title is not None) + 0.25 * (len(names) > 1))
         _, ax = pyplot().subplots(figsize=(WIDEST, height), layout="constrained")

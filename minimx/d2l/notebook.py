@@ -8,15 +8,13 @@ Book: every chapter.
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
-import os
-import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from ..base import ArgumentError, MXNetError
+from ..progress import bar_class, someone_watches
 
 Item = TypeVar("Item")
 
@@ -30,27 +28,6 @@ def missing(package: str) -> MissingPackageError:
     return MissingPackageError(f"{package} is not installed; the book's helpers need it: pip install 'minimx[book]'")
 
 
-def ipython_shell() -> Any:
-    """The running IPython shell, or None. IPython is never imported for this: where it runs, it is there."""
-    ipython = sys.modules.get("IPython")
-    return ipython.get_ipython() if ipython is not None else None
-
-
-def someone_watches() -> bool:
-    """Whether a person sees the output as it comes: at a terminal, or in a notebook that is open in front of them.
-
-    A front end with a person before it says that it can be asked for input; the programs that run notebooks (nbclient, nbval)
-    say that they cannot. MINIMX_PROGRESS=0 or 1 decides otherwise.
-    """
-    decided = os.environ.get("MINIMX_PROGRESS")
-    if decided in ("0", "1"):
-        return decided == "1"
-    kernel = getattr(ipython_shell(), "kernel", None)
-    if kernel is not None:
-        return bool(getattr(kernel, "_allow_stdin", False))
-    return sys.stderr is not None and sys.stderr.isatty()
-
-
 def progress(iterable: Iterable[Item], description: str | None = None, total: int | None = None) -> Iterator[Item]:
     """The items of `iterable`, with a bar (tqdm) on standard error while they are gone through.
 
@@ -59,19 +36,8 @@ def progress(iterable: Iterable[Item], description: str | None = None, total: in
     >>> sum(progress(range(4), "adding"))
     6
     """
-    bar = _bar_class() if someone_watches() else None
+    bar = bar_class() if someone_watches() else None
     yield from iterable if bar is None else bar(iterable, desc=description, total=total)
-
-
-def _bar_class() -> Callable[..., Iterable[Any]] | None:
-    """tqdm's bar for the place where we run, or None where what it needs is not installed."""
-    try:
-        if getattr(ipython_shell(), "kernel", None) is None:
-            return importlib.import_module("tqdm").tqdm
-        importlib.import_module("ipywidgets")  # with which the bar of tqdm.notebook is drawn
-        return importlib.import_module("tqdm.notebook").tqdm
-    except ImportError:
-        return None
 
 
 def show_source(thing: Any, docstring: bool = True) -> None:

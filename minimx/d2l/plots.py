@@ -16,7 +16,8 @@ import numpy as np
 
 from ..base import ArgumentError
 from ..fields import converted
-from .notebook import ipython_shell, missing
+from ..progress import ipython_shell
+from .notebook import missing
 
 Axes = Any  # matplotlib is not typed
 Figure = Any

@@ -19,11 +19,14 @@ running costs less than recording (front.py). Elementwise neighbours run tile by
 *What can go wrong.* An error in a task becomes the value of everything that depends on it, until it is overwritten (`Failure` in var.py).
 It is raised, with the line that queued the work, by every read, and by `waitall` once.
 
+*Who may watch.* Tasks, operators, programs and waits are told to whoever listens (events.py): `trace`, and the profiler. While nobody
+does, it costs nothing.
+
 The contract, each point a test in tests/engine: sequential consistency; asynchrony; helping; bulking; every operation runs unless the
 scope is lazy; parallelism; back-pressure; failures; threads, fork and exit. Book: chapter 2.
 """
 
-from .front import bulk, lazy, naive, push, set_bulk_size, trace, wait, waitall
+from .front import bulk, lazy, naive, priority, push, set_bulk_size, trace, wait, waitall
 from .var import Failure, Var, View
 
-__all__ = ["Failure", "Var", "View", "bulk", "lazy", "naive", "push", "set_bulk_size", "trace", "wait", "waitall"]
+__all__ = ["Failure", "Var", "View", "bulk", "lazy", "naive", "priority", "push", "set_bulk_size", "trace", "wait", "waitall"]

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import device, storage
-from ..base import MXNetError, env_int
+from .. import cuda, device, storage
+from ..base import DeviceError, MXNetError, env_int
 from ..op import Kind, Op, Spec
-from . import crew
+from . import crew, fused
+from .events import GroupClock, Member, watch, watched
 from .var import Failure, window
 
 if TYPE_CHECKING:
@@ -26,12 +27,23 @@ TILE = env_int("MINIMX_TILE", 1 << 18, 1)  # elements: a tile of float32 fits a 
 GROUPED = 1 << 15  # elements: smaller arrays stay in cache anyway
 
 
-def call_kernel(op: Op, xp: Any, arrays: list[Any], key: Any, **out: Any) -> tuple[Any, ...]:
+def call_kernel(op: Op, xp: Any, arrays: list[Any], key: Any = None, **out: Any) -> tuple[Any, ...]:
     """The outputs of `op` on `arrays`, as a tuple."""
     if key is not None:
         out["key"] = key
+    if op.on_host and xp is not np:
+        return call_on_host(op, xp, arrays, **out)
     result = op.kernel(xp, *arrays, **out)
     return result if type(result) is tuple else (result,)
+
+
+def call_on_host(op: Op, xp: Any, arrays: list[Any], **how: Any) -> tuple[Any, ...]:
+    """The outputs of an operator for arrays on a GPU, computed by NumPy: the calling thread waits for its inputs."""
+    given = [array if array is None else array.get() for array in arrays]
+    result = op.kernel(np, *given, **how)
+    for position in op.mutates:
+        arrays[position][...] = xp.asarray(given[position])
+    return tuple(xp.asarray(each) for each in (result if type(result) is tuple else (result,)))
 
 
 def checked(op: Op, xp: Any, results: tuple[Any, ...], specs: list[Spec], arrays: list[Any]) -> list[Any]:
@@ -52,17 +64,28 @@ def checked(op: Op, xp: Any, results: tuple[Any, ...], specs: list[Spec], arrays
     return good
 
 
-def run_now(op: Op, arrays: list[Any], specs: list[Spec], key: Any, context: device.Context) -> list[Any]:
-    """Run one operation on arrays that are there, in the calling thread; the output arrays. Raises what the kernel raises."""
+def run_now(
+    op: Op, arrays: list[Any], specs: list[Spec], key: Any, context: device.Context, where: tuple[str, int] | None = None
+) -> list[Any]:
+    """Run one operation on arrays that are there, in the calling thread; the output arrays. Raises what the kernel raises.
+
+    `where`: the user's line that queued it, if it was queued.
+    """
     if context.host:
         with np.errstate(all="ignore"):
-            return compute(op, np, arrays, specs, key, context)
+            if watch.direct:
+                return compute(op, np, arrays, specs, key, context)
+            return watched(compute, op, np, arrays, specs, key, context, where)
     with device.activate(context), np.errstate(all="ignore"):
-        return compute(op, device.array_module(context), arrays, specs, key, context)
+        if watch.direct:
+            return compute(op, device.array_module(context), arrays, specs, key, context)
+        return watched(compute, op, device.array_module(context), arrays, specs, key, context, where)
 
 
 def compute(op: Op, xp: Any, arrays: list[Any], specs: list[Spec], key: Any, context: device.Context) -> list[Any]:
     """The outputs of `op`, large ones in memory of the device's pool where the kernel can be told where to write."""
+    if not context.host and cuda.state.in_use:
+        require_there(op, xp, arrays, context)
     if op.kind is Kind.PROGRAM:
         return list(call_kernel(op, xp, arrays, key))
     if xp is np and specs and specs[0].nbytes >= storage.SMALL:
@@ -75,6 +98,17 @@ def compute(op: Op, xp: Any, arrays: list[Any], specs: list[Spec], key: Any, con
     return checked(op, xp, call_kernel(op, xp, arrays, key), specs, arrays)
 
 
+def require_there(op: Op, xp: Any, arrays: list[Any], context: device.Context) -> None:
+    """Raise DeviceError for arrays of a GPU that others hide now: simulated ones real ones, or real ones those that were simulated."""
+    wrong = [array for array in arrays if array is not None and isinstance(array, np.ndarray) != (xp is np)]
+    if wrong and not op.crosses_devices:
+        made, now = ("real", "simulated") if xp is np else ("simulated", "real")
+        raise DeviceError(
+            f"{op.name}: an array on {context} was made on a {made} GPU, and {context} is a {now} one now; copy it to mx.cpu() before "
+            "GPUs are simulated, or no more"
+        )
+
+
 def run_records(segment: Segment, records: list[Record]) -> None:
     """Run `records` on `segment.values`. A failure takes the place of a value, spreads to what reads it, and is noted in the segment."""
     xp = device.array_module(segment.context)
@@ -82,8 +116,9 @@ def run_records(segment: Segment, records: list[Record]) -> None:
     with device.activate(segment.context), np.errstate(all="ignore"):
         position = 0
         while position < len(records):
-            end = group_end(segment, records, position) if xp is np else position
-            if end > position and run_group(segment, records[position:end], position, last_use):
+            end = (group_end if xp is np else fused.group_end)(segment, records, position)
+            run_together = run_group if xp is np else fused.run_group
+            if end > position and run_together(segment, records[position:end], position, last_use):
                 for record in records[position:end]:
                     forget(segment, record, end - 1, last_use)
                 position = end
@@ -159,7 +194,10 @@ def compute_one(segment: Segment, record: Record, xp: Any) -> None:
     values = segment.values
     arrays = [None if operand is None else read(segment, operand) for operand in record.inputs]
     specs = [result.spec for result in record.outputs]
-    outputs = compute(record.op, xp, arrays, specs, record.key, segment.context)
+    if watch.direct:
+        outputs = compute(record.op, xp, arrays, specs, record.key, segment.context)
+    else:
+        outputs = watched(compute, record.op, xp, arrays, specs, record.key, segment.context, record.where)
     for result, output in zip(record.outputs, outputs):
         if result.base < 0:
             values[result.slot] = output
@@ -253,15 +291,21 @@ def run_group(segment: Segment, records: list[Record], position: int, last_use: 
         dead = whole is None and last_use[result.slot] <= step
         plan.append((record.op.kernel, sources, dying, result.slot, result.spec.dtype, whole, dead))
 
+    tell = watch.operators
+    group = None if tell is None else GroupClock([_member(record) for record in records])
+
     def run_tiles(bounds: list[tuple[int, int]]) -> None:
+        lap = None if group is None else group.lap()
         for low, high in bounds:
             tiles: dict[int, Any] = {}  # slot -> the tile of it that is made now
-            for kernel, sources, dying, slot, dtype, whole, dead in plan:
+            for number, (kernel, sources, dying, slot, dtype, whole, dead) in enumerate(plan):
                 arrays = [tiles[source] if source >= 0 else array[low:high] if cut else array for source, array, cut in sources]
                 for free in dying:
                     _scratch.give_back(tiles.pop(free))  # the result may go where this input is
                 out = _scratch.take(dtype, high - low) if whole is None else whole[low:high]
                 kernel(np, *arrays, out=out)
+                if lap is not None:
+                    lap(number)
                 if dead:
                     _scratch.give_back(out)
                 else:
@@ -274,7 +318,14 @@ def run_group(segment: Segment, records: list[Record], position: int, last_use: 
         if isinstance(error, KeyboardInterrupt):
             segment.interrupt = error  # for the thread that runs the segment, when it has
         return _undone(values, made)
+    if tell is not None and group is not None:
+        group.tell(tell, segment.context)
     return True
+
+
+def _member(record: Record) -> Member:
+    """What is told of an operator of a group."""
+    return record.op.name, [record.outputs[0].spec], record.where, ""
 
 
 class Scratch(threading.local):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import enum
+import functools
 import math
 import os
 import threading
@@ -22,10 +23,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import cuda
 from ..base import ArgumentError, MXNetError, env_choice, env_int, user_location
 from ..device import Context, CopyLane, cpu
 from ..op import Kind, Op, Spec
-from . import execute
+from . import execute, streams
+from .events import Event, clock, watch
 from .lanes import MAX_BYTES, scheduler
 from .segment import Segment
 from .single import OpTask
@@ -69,17 +72,19 @@ class _Thread(threading.local):
     def __init__(self) -> None:
         self.mode = FIRST_MODE
         self.bulk_size = FIRST_BULK
+        self.priority = 0
         self.segments: dict[Context, Segment] = {}  # the open one of each lane
 
 
 class Shortcuts:
     """`blocked` counts the scopes, in all threads, in which an operation on tiny ready arrays must not take the shortcut of
-    `nd`: lazy and naive scopes, recording by autograd, tracing."""
+    `nd`: lazy and naive scopes, recording by autograd, tracing, profiling. `traced`: somebody is inside `trace`."""
 
-    __slots__ = ("blocked",)
+    __slots__ = ("blocked", "traced")
 
     def __init__(self) -> None:
         self.blocked = 0 if FIRST_MODE is ASYNC else 1
+        self.traced = False
 
 
 shortcuts = Shortcuts()
@@ -116,6 +121,8 @@ def work(op: Op, inputs: Sequence[View | None], out_specs: Sequence[Spec]) -> fl
     """Estimated nanoseconds of an operation."""
     if op.kind is Kind.PROGRAM:
         return op.cost
+    if op.meets:
+        return math.inf
     elements = 0
     for spec in out_specs:
         elements += spec.size
@@ -159,7 +166,8 @@ def submit(
         lane = op.lane(context)
         if lane is not context.lane:
             cost = HEAVY + cost  # it may take long without computing
-    if mode is ASYNC and cost <= (HAND_OVER if op.kind is Kind.PROGRAM else INLINE):
+    on_gpu = cuda.state.in_use and streams.line_of(context) is not None  # there, what is recorded becomes fewer kernels
+    if mode is ASYNC and cost <= (HAND_OVER if op.kind is Kind.PROGRAM else INLINE) and not on_gpu:
         if op.mutates or (targets and targets[0] is not None):
             with scheduler.lock:  # or of two threads that add to an array one could be lost
                 if _free(op, inputs, targets):
@@ -176,10 +184,12 @@ def submit(
             scheduler.close(segment)  # a heavy operation comes: what was recorded before it need not wait for more
         if heavy and not op.mutates and all(target is None for target in targets):
             task = OpTask(op, out_specs, context.lane, key, where, lane)
+            task.priority = this_thread.priority
             variables = task.enter(inputs, scheduler)
             scheduler.close(task)
         else:
             segment = _open_segment(context) if lane is context.lane else Segment(context.lane, 1, lane=lane)
+            segment.priority = this_thread.priority
             variables = segment.record(op, inputs, out_specs, targets, key, where, scheduler)
             segment.cost += cost
             if heavy or segment.full or (segment.nbytes > MAX_BYTES // 4 and not segment.lazy):
@@ -230,8 +240,13 @@ def _run_inline(
     op: Op, inputs: Sequence[View | None], out_specs: Sequence[Spec], context: Context, targets: Sequence[View | None], key: Any
 ) -> list[Var]:
     """Run a small operation in this thread; its failure waits in the outputs as if a lane had run it."""
+    recorder = watch.recorder
+    start = 0.0 if recorder is None else clock()
     try:
-        return _store(_compute(op, inputs, out_specs, context, key), targets)
+        variables = _store(_compute(op, inputs, out_specs, context, key), targets)
+        if recorder is not None:
+            recorder.at_once(op, inputs, variables, start)
+        return variables
     except Exception as error:
         failure = Failure(as_error(without_arrays(error), op.name), op.name, user_location())
     variables = [Var() if target is None else target.var for target in targets]
@@ -247,7 +262,7 @@ def _run_naively(
 ) -> list[Var]:
     """Run an operation in this thread and raise what it raises, after what was queued in another mode."""
     for view in inputs:
-        if view is not None and not view.var.ready:
+        if view is not None and (not view.var.ready or cuda.state.in_use):
             scheduler.wait_to_read(view.var)
     for view in (*targets, *(inputs[position] for position in op.mutates)):
         if view is not None:
@@ -255,6 +270,9 @@ def _run_naively(
             if view.offset >= 0:
                 scheduler.wait_to_read(view.var)  # raises if the memory of which it is a part has failed
     try:
+        line = streams.line_of(context) if cuda.state.in_use else None
+        if line is not None:
+            return _run_naively_on_gpu(line, op, inputs, out_specs, context, targets, key)
         results = _compute(op, inputs, out_specs, context, key)
     except MXNetError:
         raise
@@ -263,9 +281,24 @@ def _run_naively(
     return _store(results, targets)
 
 
+def _run_naively_on_gpu(
+    line: cuda.Line, op: Op, inputs: Sequence[View | None], out_specs: Sequence[Spec], context: Context,
+    targets: Sequence[View | None], key: Any,
+) -> list[Var]:  # fmt: skip
+    """Queue an operation on a GPU and wait for it: its errors are raised by the call."""
+    reads = [view.var for view in inputs if view is not None]
+    writes = [view.var for view in (*targets, *(inputs[position] for position in op.mutates)) if view is not None]
+    with streams.Work(line, reads, writes, op.name) as work:
+        variables = _store(_compute(op, inputs, out_specs, context, key), targets)
+    for var in variables:
+        work.made(var)
+        scheduler.wait_to_read(var)
+    return variables
+
+
 def value_of(view: View) -> Any:
     """The array that `view` sees, when it is there: waits, and raises the failure that prevented it. It shares the memory."""
-    if not view.var.ready:
+    if not view.var.ready or cuda.state.in_use:
         scheduler.wait_to_read(view.var)
     return window(view.var.value, view.offset, view.spec)
 
@@ -277,7 +310,7 @@ def push(
     function: Callable[..., Any],
     reads: View | Var | Sequence[View | Var] = (),
     writes: View | Var | Sequence[View | Var] = (),
-    context: Context | None = None,
+    context: Context | CopyLane | None = None,
     name: str | None = None,
     nbytes: int = 0,
 ) -> None:
@@ -308,7 +341,9 @@ def push(
     if this_thread.mode is NAIVE or not scheduler.threads_work:
         _push_naively(function, views, read_vars, written)
         return
-    task = FunctionTask(lane, name or str(getattr(function, "__name__", "function")), function, views, written)
+    apart = functools.partial(_apart, function)
+    task = FunctionTask(lane, name or str(getattr(function, "__name__", "function")), apart, views, written)
+    task.priority = this_thread.priority
     if scheduler.inside():
         raise MXNetError("engine.push: a finaliser (__del__) that runs in the middle of the engine's work cannot push")
     task.nbytes = nbytes
@@ -321,6 +356,18 @@ def push(
             task.writes(var, scheduler)
         scheduler.close(task)
     scheduler.make_room()
+
+
+def _apart(function: Callable[..., Any], *arrays: Any) -> None:
+    """Run a pushed function, in whichever thread, in the asynchronous mode and with segments of its own: what the thread has recorded
+    may wait for this very task, and must not get what the function records, and perhaps waits for."""
+    before = this_thread.mode, this_thread.segments
+    this_thread.mode, this_thread.segments = ASYNC, {}
+    try:
+        function(*arrays)
+    finally:
+        close_segments()
+        this_thread.mode, this_thread.segments = before
 
 
 def _push_naively(function: Callable[..., Any], views: Sequence[View], read: Iterable[Var], written: Sequence[Var]) -> None:
@@ -368,6 +415,20 @@ def bulk(size: int) -> Iterator[None]:
         set_bulk_size(before)
 
 
+@contextlib.contextmanager
+def priority(value: int) -> Iterator[None]:
+    """A scope whose operations run, among those of their lane that are ready, before those of a lower priority. The usual one is 0."""
+    if not isinstance(value, (int, np.integer)):
+        raise ArgumentError(f"engine.priority: a whole number is wanted, got {value!r}")
+    close_segments()
+    before, this_thread.priority = this_thread.priority, int(value)
+    try:
+        yield
+    finally:
+        close_segments()
+        this_thread.priority = before
+
+
 def close_segments() -> None:
     """Hand what this thread has recorded to its lanes; lazy work stays as it is."""
     with scheduler.lock:
@@ -406,22 +467,29 @@ def naive() -> contextlib.AbstractContextManager[None]:
 def trace() -> Iterator[list[tuple[str, str, float, float]]]:
     """A scope that logs tasks: a list of (lane, name, start, end), seconds of `time.perf_counter`, which grows as tasks finish.
 
-    **Raises** MXNetError if a trace runs already.
+    The profiler tells more: operators inside tasks, and waits. **Raises** MXNetError if a trace runs already.
     """
-    if scheduler.events is not None:
-        raise MXNetError("engine.trace: a trace is running already")
-    events: list[tuple[str, str, float, float]] = []
+    with _count:
+        if shortcuts.traced:
+            raise MXNetError("engine.trace: a trace is running already")
+        shortcuts.traced = True
+    log: list[tuple[str, str, float, float]] = []
+
+    def note(event: Event) -> None:
+        log.append(event[:4])
+
     block_shortcuts(1)
-    scheduler.events = events
+    watch.add(note, "tasks")
     try:
-        yield events
+        yield log
     finally:
         try:
             scheduler.drain()
         finally:
-            scheduler.events = None
+            watch.remove(note)
             block_shortcuts(-1)
-        events.sort(key=lambda event: event[2])
+            shortcuts.traced = False
+        log.sort(key=lambda event: event[2])
 
 
 def quiet_run() -> Callable[..., Any]:

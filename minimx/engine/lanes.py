@@ -28,6 +28,7 @@ chapter 2.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
@@ -38,10 +39,14 @@ from typing import Any
 
 import numpy as np
 
+from .. import cuda
 from ..base import MXNetError, env_int
 from ..device import Context, CopyLane
+from ..op import placing
+from . import events, streams
 from .blas import BlasThreads
 from .crew import after_fork as crew_after_fork
+from .events import watch
 from .segment import Segment
 from .task import DONE, OPEN, QUEUED, READY, RUNNING, Task
 from .var import Failure, Var, add_note
@@ -97,7 +102,6 @@ class Scheduler:
         self.blas = BlasThreads()
         self.busy: set[Task] = set()  # tasks that run now
         self.threads_work = True  # False where threads cannot be started: then whoever closes a task runs it
-        self.events: list[tuple[str, str, float, float]] | None = None  # (lane, name, start, end) while somebody traces
         self.alone: int | None = None  # the only thread that may push, while it forks or ends the process
 
     # ---- lanes; the lock is held
@@ -153,6 +157,8 @@ class Scheduler:
         task.state = QUEUED
         self.in_flight[task] = None
         self.bytes_in_flight += task.nbytes
+        if watch.recorder is not None:
+            watch.recorder.closed(task)
         if not task.predecessors:
             self._make_ready(task, soon=True)
 
@@ -160,7 +166,10 @@ class Scheduler:
         """Enter a task into its lane. `served` is the lane that the calling worker looks at next. The lock is held."""
         lane = self.lane(task.lane)
         task.state = READY
-        lane.ready.append(task)
+        place = len(lane.ready)
+        while place and lane.ready[place - 1].priority < task.priority:
+            place -= 1
+        lane.ready.insert(place, task)
         if lane is served:
             lane.used = time.monotonic()
         else:
@@ -176,8 +185,9 @@ class Scheduler:
     def _start(self, task: Task) -> None:
         """`task` is READY and this thread takes it. The lock is held."""
         self.busy.add(task)
+        with contextlib.suppress(ValueError):  # Ctrl-C kept it from its lane, see `_is_lost`
+            self.lane(task.lane).ready.remove(task)
         task.state = RUNNING
-        self.lanes[task.lane].ready.remove(task)
         if task.uses_blas:
             self.blas.share(sum(each.uses_blas for each in self.busy))
 
@@ -185,12 +195,17 @@ class Scheduler:
         """Run a task that `_start` took, and finish it."""
         stack = self._stack()
         stack.append(task)
-        start = time.perf_counter() if self.events is not None else 0.0
+        before = events.entered(task) if watch.on else None
         try:
-            task.run()
-        except BaseException as error:  # Ctrl-C before it began, or when it had ended
+            if cuda.state.in_use:
+                streams.run(task)
+            else:
+                task.run()
+        except BaseException as error:  # Ctrl-C before it began, or when it had ended; or the GPU is not there
             task.abandon(error)
-        self._end(task, start)
+        self._end(task, 0.0 if before is None else before[0])
+        if before is not None:
+            events.left(before)
         stack.pop()
 
     def _end(self, task: Task, start: float = 0.0) -> None:
@@ -241,8 +256,8 @@ class Scheduler:
                 self._make_ready(successor, served=served)
         task.successors = []
         task.state = DONE
-        if self.events is not None and start:
-            self.events.append((str(task.lane), task.name, start, time.perf_counter()))
+        if start:
+            events.finished(task, start)
         if task in self.awaited:
             self.finished.notify_all()
 
@@ -298,7 +313,7 @@ class Scheduler:
         pending = [task]
         while pending:
             each = pending.pop()
-            if each.state is READY:
+            if each.state is READY or self._is_lost(each):
                 return each
             if each in own:
                 raise MXNetError(
@@ -316,6 +331,14 @@ class Scheduler:
         Raises MXNetError in a task that waits for what waits for it.
         """
         self._outside()
+        start = events.clock()
+        try:
+            self._wait_for(task)
+        finally:
+            if watch.on:
+                events.waited(start, task=task)
+
+    def _wait_for(self, task: Task) -> None:
         own = self._stack()
         while True:
             with self.lock:
@@ -378,10 +401,16 @@ class Scheduler:
             if writer is None:
                 break
             self.wait_for(writer)
-        if var.failure is not None:
+        failure = var.failure
+        if failure is None and cuda.state.in_use:
+            start = events.clock()
+            failure = streams.finish(var)
+            if watch.waits is not None:
+                events.waited(start, about="for a GPU")
+        if failure is not None:
             with self.lock:
-                self.failures.pop(var.failure, None)
-            var.failure.deliver()
+                self.failures.pop(failure, None)
+            failure.deliver()
 
     def wait_to_write(self, var: Var) -> None:
         """Return when nothing that is queued reads or writes `var`."""
@@ -400,6 +429,14 @@ class Scheduler:
         """
         if (self.alone is None and self.bytes_in_flight <= MAX_BYTES and len(self.in_flight) <= MAX_TASKS) or self._stack():
             return
+        start = events.clock()
+        try:
+            self._make_room()
+        finally:
+            if watch.on:
+                events.waited(start, "back-pressure", "too much is in flight")
+
+    def _make_room(self) -> None:
         while True:
             with self.lock:
                 while True:
@@ -420,10 +457,21 @@ class Scheduler:
         """The oldest ready task of any lane. The lock is held."""
         return next((lane.ready[0] for lane in self.lanes.values() if lane.ready), None)
 
+    def _is_lost(self, task: Task) -> bool:
+        """Whether `task` waits for nothing and yet is in no lane: Ctrl-C came between `close` and `_make_ready`. It is READY then: whoever
+        would have waited runs it. The lock is held."""
+        if task.state is not QUEUED or task.predecessors:
+            return False
+        task.state = READY
+        return True
+
     def wait_all(self) -> None:
         """Return when everything that was pushed has finished. Raises the failures that nobody has seen, as one error."""
         self.drain()
+        lost = streams.finish_all() if cuda.state.in_use else None
         with self.lock:
+            if lost is not None:
+                self.failures[lost] = None
             self._raise_unseen()
 
     def drain(self) -> None:
@@ -432,6 +480,14 @@ class Scheduler:
         Inside a task it cannot wait for that task, nor for what waits for it.
         """
         self._outside()
+        start = events.clock()
+        try:
+            self._drain()
+        finally:
+            if watch.on:
+                events.waited(start)
+
+    def _drain(self) -> None:
         own = self._stack()
         while True:
             with self.lock:
@@ -439,6 +495,8 @@ class Scheduler:
                     for segment in [*self.lazy, *(each for lane in self.lanes.values() for each in lane.open)]:
                         self.close(segment)
                     helped = self._any_ready()
+                    if helped is None:  # what is ready now is in no lane
+                        helped = next((task for task in self.in_flight if task.state is READY or self._is_lost(task)), None)
                     if helped is not None:
                         break
                     if self._only_waits_for(own):
@@ -502,6 +560,7 @@ class Scheduler:
         self.waiting, self.waits, self.busy = 0, {}, set(self._stack())
         self.awaited, self.draining, self.watching, self.running.lane = {}, 0, 0, None
         self.lanes, self.alone = {}, None
+        watch.after_fork_in_child()
         crew_after_fork()
         util = sys.modules.get("multiprocessing.util")
         if util is not None:  # its processes end without atexit, but call finalizers that were made after this
@@ -522,6 +581,7 @@ class Scheduler:
 
 
 scheduler = Scheduler()
+placing.append(lambda: str(scheduler.running.tasks[-1].context) if scheduler.running.tasks else None)
 atexit.register(scheduler.at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

@@ -157,6 +157,22 @@ class Segment(Task):
 
     # ---- running
 
+    def written_vars(self) -> list[Var]:
+        found = []
+        for slot, entry in enumerate(self.table):
+            var = entry() if type(entry) is weakref.ref else entry
+            if var is not None and self.read.get(var) != slot:
+                found.append(var)
+        return found
+
+    @property
+    def operators(self) -> int:
+        return len(self.records)
+
+    @property
+    def queued_by(self) -> tuple[str, int] | None:
+        return self.records[0].where if self.records else None
+
     def run(self) -> None:
         self._take_inputs()
         records = self.needed() if self.lazy else self.records

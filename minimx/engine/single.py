@@ -39,6 +39,10 @@ class OpTask(Task):
         self.failure: Failure | None = None
 
     @property
+    def queued_by(self) -> tuple[str, int] | None:
+        return self.where
+
+    @property
     def uses_blas(self) -> bool:
         return self.op.kind is Kind.GEMM or self.op.kind is Kind.PROGRAM
 
@@ -61,6 +65,9 @@ class OpTask(Task):
             self.nbytes += spec.nbytes
         return self.outputs
 
+    def written_vars(self) -> list[Var]:
+        return self.outputs
+
     def run(self) -> None:
         for var in self.read:
             if var.failure is not None:
@@ -73,7 +80,7 @@ class OpTask(Task):
 
     def _compute(self) -> list[Any]:
         arrays = [None if part is None else window(part[0].value, part[1], part[2]) for part in self.operands]
-        return execute.run_now(self.op, arrays, list(self.specs), self.key, self.context)
+        return execute.run_now(self.op, arrays, list(self.specs), self.key, self.context, self.where)
 
     def abandon(self, error: BaseException) -> None:
         self.failure = self.failed(as_error(without_arrays(error), self.name), self.name, self.where)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import MXNetError, user_location
 from ..device import Context, CopyLane
+from .events import here, watch
 from .var import Failure, Var, View, argument
 
 if TYPE_CHECKING:
@@ -42,11 +43,15 @@ OPEN, QUEUED, READY, RUNNING, DONE = State
 class Task:
     """Work with predecessors and successors. Subclasses say what to do in `run` and what to leave behind in `publish`."""
 
-    __slots__ = ("context", "lane", "state", "predecessors", "successors", "read", "nbytes", "cost", "name", "interrupt")
+    __slots__ = (
+        "context", "lane", "priority", "state", "predecessors", "successors", "read", "nbytes", "cost", "name", "interrupt",
+        "origin",
+    )  # fmt: skip
 
     def __init__(self, context: Context, name: str = "task", lane: Context | CopyLane | None = None) -> None:
         self.context = context  # where its results are
         self.lane = lane or context.lane  # which runs it
+        self.priority = 0  # among the ready tasks of its lane the highest runs first, and of equals the oldest
         self.state = OPEN
         self.predecessors: set[Task] = set()  # unfinished ones only
         self.successors: list[Task] = []
@@ -55,11 +60,26 @@ class Task:
         self.cost = 0.0  # estimated nanoseconds
         self.name = name
         self.interrupt: KeyboardInterrupt | None = None  # Ctrl-C that came while it ran: for the thread that ran it
+        self.origin = here.origin if watch.on else None  # of what it is a part: only for those who watch
+
+    @property
+    def operators(self) -> int:
+        """How many operators run in it; 0: it is a function that somebody pushed."""
+        return 1
+
+    @property
+    def queued_by(self) -> tuple[str, int] | None:
+        """The user's line that queued it, or began to."""
+        return None
 
     @property
     def uses_blas(self) -> bool:
         """Whether its time may go into BLAS, which has threads of its own."""
         return False
+
+    def written_vars(self) -> list[Var]:
+        """The Vars that it writes and that somebody can still see. No lock is held."""
+        raise NotImplementedError
 
     def run(self) -> None:
         """Do the work and keep the results in the task. No lock is held. Must not raise: a failure is a result."""
@@ -95,8 +115,8 @@ class Task:
         if other.state is OPEN:
             scheduler.close(other)
         if other.state is not DONE and other not in self.predecessors:
+            other.successors.append(self)  # first: Ctrl-C in between must not leave it waiting for what does not know of it
             self.predecessors.add(other)
-            other.successors.append(self)
 
     def charge(self, var: Var) -> None:
         """Count the memory of an input that no queued task holds yet: until this one has run, it cannot be freed."""
@@ -144,8 +164,10 @@ class FunctionTask(Task):
 
     __slots__ = ("function", "views", "written", "failure", "where")
 
-    def __init__(self, context: Context, name: str, function: Callable[..., Any], views: list[View], written: list[Var]) -> None:
-        super().__init__(context, name)
+    def __init__(
+        self, lane: Context | CopyLane, name: str, function: Callable[..., Any], views: list[View], written: list[Var]
+    ) -> None:
+        super().__init__(lane if isinstance(lane, Context) else lane.context, name, lane)
         self.function = function
         self.views = views  # of the arrays that it is called with
         self.written = written
@@ -153,8 +175,19 @@ class FunctionTask(Task):
         self.where = user_location()
 
     @property
+    def operators(self) -> int:
+        return 0
+
+    @property
+    def queued_by(self) -> tuple[str, int] | None:
+        return self.where
+
+    @property
     def uses_blas(self) -> bool:
         return True
+
+    def written_vars(self) -> list[Var]:
+        return self.written
 
     def run(self) -> None:
         # A Var without memory that it only writes may have failed; of an array that it writes it sees what was there.

@@ -54,9 +54,24 @@ class Var:
     """Memory and its queue. All fields but `value` of a ready Var are guarded by the engine's lock.
 
     `ready` is true if the Var holds a value that no queued task will change: exactly then may a thread read `value` without the lock.
+    (The memory of a CUDA device may even then wait for its kernels: `Scheduler.wait_to_read` waits for both.)
     """
 
-    __slots__ = ("value", "ready", "failure", "writer", "readers", "slot", "shared", "viewed", "unclaimed", "__weakref__")
+    __slots__ = (
+        "value",
+        "ready",
+        "failure",
+        "writer",
+        "readers",
+        "slot",
+        "shared",
+        "viewed",
+        "unclaimed",
+        "marks",
+        "__weakref__",
+    )
+
+    marks: Any  # when its memory was last used on a GPU: see streams.py. Not set for host memory, so that it costs nothing there
 
     def __init__(self, value: Any = None) -> None:
         self.value: Any = value  # a C-contiguous array, or None: not computed yet, or a Var without memory

@@ -5,12 +5,12 @@ A block is a layer or a network of layers (plain_block.py, hybrid_block.py), or 
 `model_zoo`; a Trainer (trainer.py) makes the steps of an optimizer. Book: chapter 4.
 """
 
-from . import block, contrib, loss, model_zoo, nn, parameter, rnn, trainer, utils
+from . import block, contrib, data, loss, model_zoo, nn, parameter, rnn, trainer, utils
 from .block import Block, HybridBlock, SymbolBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict, tensor_types
 from .trainer import Trainer
 
 __all__ = [
     "Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "SymbolBlock", "Trainer", "block",
-    "contrib", "loss", "model_zoo", "nn", "parameter", "rnn", "tensor_types", "trainer", "utils",
+    "contrib", "data", "loss", "model_zoo", "nn", "parameter", "rnn", "tensor_types", "trainer", "utils",
 ]  # fmt: skip

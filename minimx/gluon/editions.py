@@ -6,6 +6,7 @@ nothing at all has changed, and one comparison was enough to know. Training chan
 
 from __future__ import annotations
 
+import os
 import threading
 
 
@@ -23,3 +24,11 @@ class Editions:
 
 
 editions = Editions()
+
+
+def _after_fork_in_child() -> None:
+    editions._lock = threading.Lock()  # a thread that did not come along may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

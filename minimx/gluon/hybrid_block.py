@@ -97,9 +97,10 @@ class HybridBlock(Block):
         **Args** `backend`: what computes the graph, for this block alone; None: this package. `backend_opts`: its options. `clear`: forget
         graphs that were traced before. `static_alloc`: keep the memory of values within the graph from call to call, however much it is.
         `inline_limit`: `autograd.get_symbol` shows a graph of at most so many operators in full, a larger one as a single node.
-        `static_shape`, `forward_bulk_size`, `backward_bulk_size`: accepted, and without effect, as a graph is always one task for known
-        shapes. None of them changes a result. **Raises** ValueError for an unknown backend. **Source** MXNet
-        `HybridBlock.hybridize`.
+        `backward_bulk_size`: gradients are computed in tasks of at most so many operators, so that those of the last layers can be sent
+        while others are computed; by default in one task, or in four if the parameters are on several devices. `static_shape`,
+        `forward_bulk_size`: accepted, and without effect, as a graph is one task for known shapes. None of them changes a result.
+        **Raises** ValueError for an unknown backend. **Source** MXNet `HybridBlock.hybridize`.
         """
         if backend is not None and backend not in BACKENDS:
             known = ", ".join(map(repr, BACKENDS)) or "None alone, which is this package's own"
@@ -438,6 +439,8 @@ class HybridBlock(Block):
         waiting = [each for is_data, each in trace.sources if not is_data and each._deferred_init]
         if waiting:
             self._finish_deferred(args, waiting)
+        if autograd.state.recording and trace.op is not None:
+            trace.op.graph.several = trace.is_shared()
         return [arrays[each] if is_data else each.data(context) for is_data, each in trace.sources]
 
     def program(self, *args: Any) -> Program:

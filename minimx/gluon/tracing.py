@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -25,6 +26,16 @@ from .structure import Format, checked, fits, flatten, leaves, regroup, with_non
 
 #: Held while a block is traced or its parameters are completed: several threads may make their first call at once.
 lock = threading.RLock()
+
+
+def _after_fork_in_child() -> None:
+    global lock
+    lock = threading.RLock()  # a thread that did not come along may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
 FLAGS = ("recording", "training")  # of autograd, for which code may ask
 
 
@@ -83,6 +94,11 @@ class Trace:
             for kind in ("data_indices", "param_indices")
         }
         self.op = CachedOp(broadcasting(self.graph, self._known(params), self.shapes), [*positions.items(), *flags], name)
+
+    def is_shared(self) -> bool:
+        """Whether gradients of its parameters are added over several devices or processes."""
+        param = next((source for is_data, source in self.sources if not is_data), None)
+        return param is not None and (len(param.list_ctx()) > 1 or bool(getattr(param._trainer, "_together", False)))
 
     def grouped(self, outputs: Sequence[Any]) -> Any:
         """Flat outputs as the code returned them, with None where it returned None."""

@@ -1,8 +1,8 @@
 """Trainer: the optimizer of a network, one step for each batch.
 
 After `backward` every parameter has a gradient on each device that computed with it. `step` adds these up, divides by the size of the
-batch and updates: either once, in the store (local_store.py), from which the weights go back to all devices, or on each device with the
-summed gradient. Both give the same weights. Book: chapter 4; several devices: chapter 8.
+batch and updates: either once, in the store (parallel/kvstore.py), from which the weights go back to all devices, or on each device with
+the summed gradient. Both give the same weights. Book: chapter 4; several devices: chapters 9 and 10.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import optimizer as opt
-from ..base import ArgumentError, DeviceError, MXNetError, env_int
+from ..base import ArgumentError, DeviceError, MXNetError, env_int, shown
 from ..device import Context
+from ..fields import converted
 from ..nd import NDArray
-from .local_store import KINDS, LocalStore, read_states, write_states
+from ..parallel.base import create, find
+from ..parallel.kvstore import in_file, read_states, write_states
 from .parameter import Parameter, ParameterDict, ParameterError
 
 __all__ = ["StaleGradientError", "Trainer"]
@@ -29,10 +31,11 @@ class Trainer:
 
     **Args** `params`: a ParameterDict or a dict of Parameters, taken in the order of their names, or a list of them, all initialized on
     the same devices. `optimizer`: an Optimizer or its name; `optimizer_params`: the arguments for a name. `kvstore`: how gradients of
-    several devices come together: "device" (added on the first device), "local" (in host memory), an object with the methods of
-    MXNet's KVStore, or None (not at all: each device is updated by its own gradient). With one device there is nothing to add.
-    `update_on_kvstore`: update once and send weights to all devices (True), or update on each device (False); None is True for several
-    devices, unless MXNET_UPDATE_ON_KVSTORE is 0.
+    several devices or processes come together: a name for `kvstore.create` ("device": added on the devices, "local": in host memory,
+    "dist_sync": over processes, too), a store, or None (not at all: each device is updated by its own gradient). Within one process a
+    single device has nothing to add, and needs no store. `compression_params`: {"type": "2bit", "threshold": 0.5}, for stores that
+    compress. `update_on_kvstore`: update once and send weights to all devices (True), or update on each device (False); None is True if
+    the store can, unless MXNET_UPDATE_ON_KVSTORE is 0.
 
     **Raises** ValueError for other things than parameters, or an unknown store; RuntimeError for parameters that are not initialized;
     AssertionError for an Optimizer together with `optimizer_params`. **Source** MXNet `gluon.Trainer`.
@@ -55,12 +58,14 @@ class Trainer:
         compression_params: Mapping[str, Any] | None = None, update_on_kvstore: bool | None = None,
     ) -> None:  # fmt: skip
         self._params = as_parameters(params)
-        if compression_params:
-            raise ArgumentError("Trainer: gradients are not compressed within one process; leave compression_params out")
-        if isinstance(kvstore, str) and kvstore not in KINDS:
+        if isinstance(kvstore, str):
+            find(kvstore)  # raises if there is none
+        elif kvstore is not None and not all(
+            callable(getattr(kvstore, name, None)) for name in ("broadcast", "pushpull", "is_capable")
+        ):
             raise ArgumentError(
-                f"Trainer: there is no kvstore {kvstore!r} here; choose one of {', '.join(map(repr, KINDS))}, an object with the methods "
-                "broadcast, pushpull and is_capable, or None"
+                f"Trainer: kvstore is {shown(kvstore)}; the name of a store is wanted, an object with the methods broadcast, pushpull and "
+                "is_capable, or None"
             )
         self._param2idx = {param: i for i, param in enumerate(self._params)}
         self._contexts = self._check_contexts()
@@ -68,8 +73,13 @@ class Trainer:
         for param in self._params:
             param._set_trainer(self)
         self._scale = self._optimizer.rescale_grad
+        self._amp_loss_scaler: Any = None  # contrib.amp puts one here: a step with gradients that are not finite is left out
+        self._amp_original_scale = self._scale
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
+        self._compression_params = compression_params
         self._reset_kvstore()
+        if "dist" in kvstore.lower() if isinstance(kvstore, str) else getattr(kvstore, "together", False):
+            self._begin()  # all processes compute with the values of rank 0 from the first batch on
 
     def _check_contexts(self) -> list[Context]:
         """The devices of all parameters, which must be the same."""
@@ -99,6 +109,7 @@ class Trainer:
         """Begin with a new store at the next step. One that updates loses its states."""
         self._kv_initialized = False
         self._kvstore: Any = None
+        self._together = False  # whether the store takes all gradients in one call
         self._update_on_kvstore: bool | None = None
         self._params_to_init = list(self._params)
 
@@ -107,11 +118,22 @@ class Trainer:
         if self._kv_initialized and self._update_on_kvstore and all(param is not other for other in self._params_to_init):
             self._reset_kvstore()
 
+    def _initialized(self, param: Parameter) -> None:
+        """A parameter whose shape was not known has its first value."""
+        if self._kv_initialized and self._together:
+            self._init_params()
+
     def _init_kvstore(self) -> None:
         """Make the store, if one is needed."""
         kvstore, wanted = self._kvstore_params["kvstore"], self._kvstore_params["update_on_kvstore"]
         if isinstance(kvstore, str):
-            kvstore = LocalStore(kvstore) if len(self._contexts) > 1 else None
+            kvstore = create(kvstore) if len(self._contexts) > 1 or "dist" in kvstore.lower() else None
+        if kvstore is not None and self._compression_params:
+            if not hasattr(kvstore, "set_gradient_compression"):
+                raise ArgumentError(
+                    f"Trainer: a store of type {type(kvstore).__name__} does not compress; leave compression_params out"
+                )
+            kvstore.set_gradient_compression(self._compression_params)
         if kvstore is not None:
             update = env_int("MXNET_UPDATE_ON_KVSTORE", 1) != 0 if wanted is None else wanted
             if update and not kvstore.is_capable("optimizer"):
@@ -122,20 +144,20 @@ class Trainer:
                 kvstore.set_optimizer(self._optimizer)
             self._update_on_kvstore = update
         self._kvstore = kvstore
+        self._together = bool(getattr(kvstore, "together", False))
         self._kv_initialized = True
 
     def _init_params(self) -> None:
         """Let all devices begin with the same values; parameters whose shape is not known yet come later."""
-        waiting = []
-        for param in self._params_to_init:
-            if self._kvstore is None:
-                continue
-            if param._deferred_init:
-                waiting.append(param)
+        known = [param for param in self._params_to_init if not param._deferred_init]
+        self._params_to_init = [param for param in self._params_to_init if param._deferred_init]
+        if self._kvstore is not None and known:
+            keys, arrays = [self._param2idx[param] for param in known], [param.list_data() for param in known]
+            if self._together:
+                self._kvstore.broadcast(keys, [each[0] for each in arrays], arrays)
             else:
-                arrays = param.list_data()
-                self._kvstore.broadcast(self._param2idx[param], arrays[0], arrays)
-        self._params_to_init = waiting
+                for key, each in zip(keys, arrays):
+                    self._kvstore.broadcast(key, each[0], each)
 
     def _begin(self) -> None:
         """What comes before every step."""
@@ -169,7 +191,7 @@ class Trainer:
         already. `ignore_stale_grad`: parameters whose gradient no backward wrote since the last step stay as they are. **Raises**
         UserWarning for such a parameter otherwise, and then nothing is updated.
         """
-        self._check_and_rescale_grad(self._scale / batch_size)
+        self._check_and_rescale_grad(self._scale / as_batch_size("step", batch_size))
         self._begin()
         if not ignore_stale_grad:
             self._check_fresh()
@@ -192,7 +214,7 @@ class Trainer:
         """
         self._begin()
         self._refuse_on_kvstore("update()")
-        self._check_and_rescale_grad(self._scale / batch_size)
+        self._check_and_rescale_grad(self._scale / as_batch_size("update", batch_size))
         if not ignore_stale_grad:
             self._check_fresh()
         self._update(ignore_stale_grad)
@@ -238,6 +260,9 @@ class Trainer:
         """Send gradients through the store, if there is one. Devices that computed nothing since the last step add nothing."""
         if self._kvstore is None:
             return
+        if self._together:
+            self._allreduce_together()
+            return
         for i, param in self._trained():
             arrays, gradients = self._arrays(param), param.list_grad()
             fresh = [gradient for array, gradient in zip(arrays, gradients) if array._fresh_grad]
@@ -249,8 +274,28 @@ class Trainer:
             else:
                 self._kvstore.pushpull(i, fresh, out=gradients, priority=-i)
 
+    def _allreduce_together(self) -> None:
+        """Send all gradients through a store over several processes. All take part, also those that computed nothing.
+
+        The last layers come first: their gradients are the first to be there, and travel while backward computes the others.
+        """
+        keys, values, targets = [], [], []
+        for i, param in reversed(self._trained()):
+            arrays, gradients = self._arrays(param), param.list_grad()
+            for array, gradient in zip(arrays, gradients):
+                if not array._fresh_grad:
+                    gradient[:] = 0
+                array._fresh_grad = True
+            keys.append(i)
+            values.append(gradients)
+            targets.append(arrays if self._update_on_kvstore else gradients)
+        if keys:
+            self._kvstore.pushpull(keys, values, out=targets)
+
     def _update(self, ignore_stale_grad: bool = False) -> None:
         """Update on each device, unless the store did. Gradients are stale from then on."""
+        if self._amp_loss_scaler is not None and self._amp_loss_scaler.has_overflow(self._params):
+            return
         batches: list[list[tuple[int, NDArray, NDArray]]] = [[] for _ in self._updaters]
         for i, param in self._trained():
             arrays = self._arrays(param)
@@ -290,10 +335,21 @@ class Trainer:
         else:
             data = read_states(fname)
             for updater in self._updaters:
-                updater.set_states(data)
+                with in_file(fname):
+                    updater.set_states(data)
                 updater.optimizer = self._updaters[0].optimizer
             self._optimizer = self._updaters[0].optimizer
         self._optimizer.param_dict = dict(enumerate(self._params))
+
+
+def as_batch_size(method: str, batch_size: Any) -> float:
+    """By what gradients are divided. Raises ArgumentError for what is no number above 0."""
+    number = converted(f"Trainer.{method}", "batch_size", "float", batch_size)
+    if not number > 0:
+        raise ArgumentError(
+            f"Trainer.{method}: batch_size is {shown(batch_size)}; gradients are divided by it, so it must be above 0"
+        )
+    return float(number)
 
 
 def as_parameters(params: Any) -> list[Parameter]:

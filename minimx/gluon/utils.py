@@ -2,57 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import math
+import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import nd
 from ..base import ArgumentError, ShapeError
-from ..device import Context
+from ..fields import converted
+from ..files import PathLike, as_path
 from ..nd import NDArray
+from ..parallel import split_and_load, split_data
+from .downloading import check_sha1, download
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["HookHandle", "check_sha1", "clip_global_norm", "split_and_load", "split_data"]
-
-
-def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
-    """`data` cut into `num_slice` parts along `batch_axis`, one for each device.
-
-    **Args** `even_split`: all parts must be equal; else the first ones may be longer by 1. **Returns** a list; parts of the first axis
-    share memory with `data`. **Raises** ValueError if equal parts are wanted and impossible. **Source** MXNet `gluon.utils.split_data`.
-
-    >>> [part.shape for part in split_data(mx.nd.ones((5, 2)), 2, even_split=False)]
-    [(3, 2), (2, 2)]
-    """
-    size = data.shape[batch_axis]
-    if num_slice < 1:
-        raise ArgumentError(f"split_data: num_slice={num_slice}; at least 1 is wanted")
-    length, rest = divmod(size, num_slice)
-    if even_split and rest:
-        raise ShapeError(
-            f"split_data: data of shape {data.shape} cannot be split evenly into {num_slice} slices along axis {batch_axis}. Use a batch "
-            f"size that is a multiple of {num_slice}, or even_split=False for slices that differ by 1."
-        )
-    ends = [length * (i + 1) + min(i + 1, rest) for i in range(num_slice)]
-    if batch_axis == 0:
-        return [data[begin:end] for begin, end in zip([0, *ends], ends)]
-    return [nd.slice_axis(data, axis=batch_axis, begin=begin, end=end) for begin, end in zip([0, *ends], ends)]
-
-
-def split_and_load(data: Any, ctx_list: Sequence[Context], batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
-    """`data`, an NDArray or what `nd.array` takes, in equal parts along `batch_axis`, each on one of the devices `ctx_list`.
-
-    **Raises** as `split_data`. **Source** MXNet `gluon.utils.split_and_load`.
-    """
-    array = data if isinstance(data, NDArray) else nd.array(data, ctx=ctx_list[0])
-    if len(ctx_list) == 1:
-        return [array.as_in_context(ctx_list[0])]
-    parts = split_data(array, len(ctx_list), batch_axis, even_split)
-    return [part.as_in_context(context) for part, context in zip(parts, ctx_list)]
+__all__ = [
+    "HookHandle", "check_sha1", "clip_global_norm", "download", "replace_file", "shape_is_known", "split_and_load", "split_data",
+]  # fmt: skip
 
 
 def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: bool = True) -> Any:
@@ -74,13 +44,38 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
     return norm.asscalar() if check_isfinite else norm
 
 
-def check_sha1(filename: str, sha1_hash: str) -> bool:
-    """Whether the contents of a file have the SHA-1 hash `sha1_hash`, in hexadecimal digits."""
-    digest = hashlib.sha1()
-    with open(filename, "rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest() == sha1_hash
+def replace_file(src: PathLike, dst: PathLike) -> None:
+    """Give the file `src` the name `dst`, whatever has it now: whoever looks finds the old file or the new one.
+
+    **Raises** OSError if that fails, and `src` is deleted. **Source** MXNet `gluon.utils.replace_file`.
+    """
+    source, target = as_path(src), as_path(dst)
+    try:
+        os.replace(source, target)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.remove(source)
+        raise
+
+
+def shape_is_known(shape: Sequence[int] | None) -> bool:
+    """Whether a shape is known completely: neither it, nor a length in it, is None or 0. An empty one is not known.
+
+    **Raises** ValueError for a length below 0. **Source** MXNet `gluon.utils.shape_is_known`.
+
+    >>> shape_is_known((2, 3)), shape_is_known((2, 0)), shape_is_known(())
+    (True, False, False)
+    """
+    if shape is None:
+        return False
+    lengths: tuple[int, ...] = converted("shape_is_known", "shape", "tuple[int, ...]", shape)
+    if any(length < 0 for length in lengths):
+        raise NegativeLengthError(f"shape_is_known: shape {shape} has a negative length")
+    return bool(lengths) and all(lengths)
+
+
+class NegativeLengthError(ShapeError, AssertionError):
+    """A length below 0. (MXNet asserts it: hence the second base.)"""
 
 
 # ---- what blocks share

@@ -226,6 +226,9 @@ class Parameter:
                 fill(self.name, init, default, data)
             self._init_impl(data.astype(self._dtype, copy=False), contexts)
         self._deferred_init = ()
+        if self._trainer is not None:
+            with autograd.pause():
+                self._trainer._initialized(self)
 
     def _init_impl(self, data: NDArray, contexts: Sequence[Context]) -> None:
         """Make copies of `data` on all devices, and gradients."""
@@ -237,6 +240,8 @@ class Parameter:
     def _hold(self, arrays: list[NDArray] | None) -> None:
         """Have other arrays from now on."""
         self._data = arrays
+        if self._trainer is not None:
+            self._trainer._value_replaced(self)
         editions.next()
 
     def _init_grad(self) -> None:

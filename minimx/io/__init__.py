@@ -6,26 +6,17 @@ A DataIter gives a DataBatch at a time - lists of arrays, `data` and `label` - a
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from .arrays import NDArrayIter
 from .batch import DataBatch, DataDesc, DataIter
+from .detection import ImageDetRecordIter
+from .file_iter import MXDataIter
+from .images import ImageRecordInt8Iter, ImageRecordIter, ImageRecordUInt8Iter
+from .libsvm import LibSVMIter
+from .mnist import MNISTIter
+from .tables import CSVIter
 from .wrappers import PrefetchingIter, ResizeIter
 
-__all__ = ["DataBatch", "DataDesc", "DataIter", "NDArrayIter", "PrefetchingIter", "ResizeIter"]
-
-
-_ABSENT = {
-    "CSVIter": "NDArrayIter(numpy.loadtxt(file, delimiter=','), ...) reads a table",
-    "MNISTIter": "minimx.d2l reads files of this format (read_idx)",
-    **dict.fromkeys(("ImageRecordIter", "ImageDetRecordIter", "ImageRecordUInt8Iter", "ImageRecordInt8Iter"),
-                    "record files are not read yet"),
-    "LibSVMIter": "there are no sparse arrays",
-    "MXDataIter": "derive from DataIter",
-}  # fmt: skip
-
-
-def __getattr__(name: str) -> NoReturn:
-    """Say of a name that MXNet has and minimx lacks what to use instead."""
-    reason = f": {_ABSENT[name]}" if name in _ABSENT else ""
-    raise AttributeError(f"module 'minimx.io' has no attribute {name!r}{reason}")
+__all__ = [
+    "CSVIter", "DataBatch", "DataDesc", "DataIter", "ImageDetRecordIter", "ImageRecordInt8Iter", "ImageRecordIter", "ImageRecordUInt8Iter",
+    "LibSVMIter", "MNISTIter", "MXDataIter", "NDArrayIter", "PrefetchingIter", "ResizeIter",
+]  # fmt: skip

@@ -3,11 +3,14 @@
 The operators are the same functions as in `mx.sym`: ops/public.py lists them. What only arrays have is in this package.
 """
 
+import sys
+
 from .. import autograd
+from ..base import LongNamed
 from ..engine import waitall
 from ..ops.public import *
 from ..ops.public import __all__ as _operators
-from . import contrib, linalg, op, random, utils
+from . import _internal, contrib, image, linalg, op, random, sparse, utils
 from .creation import (
     arange,
     array,
@@ -24,27 +27,32 @@ from .creation import (
     to_dlpack_for_write,
     zeros,
 )  # fmt: skip
+from .custom import Custom
 from .ndarray import NDArray
 from .random import (
-    normal,
     random_exponential,
     random_gamma,
     random_generalized_negative_binomial,
     random_negative_binomial,
     random_normal,
+    random_normal as normal,
     random_poisson,
     random_randint,
     random_uniform,
-    uniform,
+    random_uniform as uniform,
 )  # fmt: skip
 from .serialize import load, load_frombuffer, save
 
 autograd.NDArray = NDArray  # type: ignore[attr-defined]  # MXNet scripts import this name from autograd, too
 
 __all__ = [
-    "NDArray", "arange", "array", "concatenate", "contrib", "empty", "eye", "from_dlpack", "from_numpy", "full", "linalg",
-    "linspace", "load", "load_frombuffer", "moveaxis", "normal", "ones", "op", "random", "random_exponential", "random_gamma",
-    "random_generalized_negative_binomial", "random_negative_binomial", "random_normal", "random_poisson", "random_randint",
-    "random_uniform", "save", "to_dlpack_for_read", "to_dlpack_for_write", "uniform", "utils", "waitall", "zeros",
+    "Custom", "NDArray", "_internal", "arange", "array", "concatenate", "contrib", "empty", "eye", "from_dlpack", "from_numpy",
+    "full", "image", "linalg", "linspace", "load", "load_frombuffer", "moveaxis", "normal", "ones", "op", "random",
+    "random_exponential", "random_gamma", "random_generalized_negative_binomial", "random_negative_binomial", "random_normal",
+    "random_poisson", "random_randint", "random_uniform", "save", "sparse", "to_dlpack_for_read", "to_dlpack_for_write",
+    "uniform", "utils", "waitall", "zeros",
 ]  # fmt: skip
 __all__ += _operators
+
+LONG_NAME = "minimx.ndarray"
+sys.modules[__name__].__class__ = LongNamed

@@ -130,7 +130,7 @@ def common_length(who: str, arrays: Sequence[NDArray]) -> int:
 
 def slices(array: NDArray) -> NDArray | list[NDArray]:
     """`array[0]`, `array[1]`, ... Where a gradient is wanted it is cut by one operator, so that the gradient is put together once."""
-    if not autograd.state.recording or array.node is None or array.shape[0] == 0:
+    if not autograd.state.recording or not autograd.place(array) or array.shape[0] == 0:
         return array
     parts = split(array, array.shape[0], axis=0, squeeze_axis=array.ndim > 1)
     return [parts] if isinstance(parts, NDArray) else parts

@@ -70,18 +70,25 @@ def array(source_array: Any, ctx: Context | None = None, dtype: DTypeLike = None
     return from_array(value, context)
 
 
-def empty(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None) -> NDArray:
-    """An array of `shape` whose values are arbitrary until they are written."""
+def empty(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, stype: str | None = None) -> NDArray:
+    """An array of `shape` whose values are arbitrary until they are written. **Args** stype: there is "default" only."""
+    _only_dense("nd.empty", {"stype": stype})
     spec = Spec.of(as_known_shape("nd.empty", shape), as_dtype(dtype))
     context = as_context(ctx)
     return NDArray(Var(storage.empty(spec, context)), spec, context)
 
 
 def zeros(
-    shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, *, out: NDArray | None = None, **kwargs: Any
+    shape: ShapeLike,
+    ctx: Context | None = None,
+    dtype: DTypeLike = None,
+    stype: str | None = None,
+    *,
+    out: NDArray | None = None,
+    **kwargs: Any,
 ) -> NDArray:
-    """An array of `shape` filled with 0. **Raises** ShapeError for lengths below 1."""
-    _only_dense("nd.zeros", kwargs)
+    """An array of `shape` filled with 0. **Args** stype: there is "default" only. **Raises** ShapeError for lengths below 1."""
+    _only_dense("nd.zeros", {"stype": stype, **kwargs})
     return create(creation.Zeros(as_known_shape("nd.zeros", shape), as_dtype(dtype)), ctx, out)
 
 

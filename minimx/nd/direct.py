@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..device import Context
 from ..engine import execute
-from ..engine.front import ASYNC, INLINE, NS_PER_ELEMENT, NS_PER_PRODUCT, quiet_run, this_thread
+from ..engine.events import watch, watched
+from ..engine.front import INLINE, LAZY, NS_PER_ELEMENT, NS_PER_PRODUCT, quiet_run, this_thread
 from ..engine.lanes import scheduler
 from ..engine.var import View, window
 from ..op import Kind, Op, Spec
@@ -34,20 +36,20 @@ class _Quiet(threading.local):
 quiet = _Quiet()
 
 
-def computed(op: Op, arrays: list[Any], spec: Spec, elements: int) -> Any:
-    """What `op` makes of `arrays`: an array of `spec`; or None if it must go the long way.
+def computed(op: Op, arrays: list[Any], spec: Spec, elements: int, context: Context) -> Any:
+    """What `op` makes of `arrays`: an array of `spec` on `context`, in host memory; or None if it must go the long way.
 
     **Args** `op`: pure, and has one output. `elements`: how many are read and written.
     """
-    if (
-        (elements > FEW and not _cheap(op, arrays, spec, elements))
-        or spec.nbytes >= SMALL
-        or this_thread.mode is not ASYNC
-        or not scheduler.threads_work
-    ):
+    if (elements > FEW and not _cheap(op, arrays, spec, elements)) or spec.nbytes >= SMALL or this_thread.mode is LAZY:
         return None
     try:
-        value = quiet.run(op.kernel, np, *arrays)
+        if watch.direct:
+            value = quiet.run(op.kernel, np, *arrays)
+        elif watch.recorder is not None:
+            return None  # it hears of what enters the engine
+        else:
+            value = watched(_quietly, op, np, arrays, [spec], None, context)
         if (
             type(value) is np.ndarray
             and value.dtype is spec.dtype
@@ -61,9 +63,9 @@ def computed(op: Op, arrays: list[Any], spec: Spec, elements: int) -> Any:
         return None
 
 
-def outcome(op: Op, operands: Sequence[View], key: Any) -> Any:
-    """All outputs of `op`, which is cheap and changes nothing; None if it must go the long way."""
-    if this_thread.mode is not ASYNC or not scheduler.threads_work:
+def outcome(op: Op, operands: Sequence[View], specs: Sequence[Spec], key: Any, context: Context) -> Any:
+    """All outputs of `op`, of `specs` on `context`; it is cheap and changes nothing. None if it must go the long way."""
+    if this_thread.mode is LAZY:
         return None
     arrays = []
     for view in operands:
@@ -71,9 +73,18 @@ def outcome(op: Op, operands: Sequence[View], key: Any) -> Any:
             return None
         arrays.append(view.var.value if view.offset < 0 else window(view.var.value, view.offset, view.spec))
     try:
-        return quiet.run(op.kernel, np, *arrays, key=key)
+        if watch.direct:
+            return quiet.run(op.kernel, np, *arrays, key=key)
+        if watch.recorder is not None:
+            return None
+        return watched(_quietly, op, np, arrays, specs, key, context)
     except Exception:  # see above
         return None
+
+
+def _quietly(op: Op, xp: Any, arrays: list[Any], specs: Sequence[Spec], key: Any, context: Context) -> Any:
+    """What `op` makes of `arrays`, for those who watch."""
+    return quiet.run(op.kernel, xp, *arrays) if key is None else quiet.run(op.kernel, xp, *arrays, key=key)
 
 
 def _cheap(op: Op, arrays: list[Any], spec: Spec, elements: int) -> bool:
@@ -89,8 +100,8 @@ def copied(source: View, target: View) -> bool:
         source.spec.nbytes >= SMALL
         or not source.var.ready
         or not target.context.host
-        or this_thread.mode is not ASYNC
-        or not scheduler.threads_work
+        or this_thread.mode is LAZY
+        or not watch.direct
     ):
         return False
     with scheduler.lock:  # or a thread that adds to the target could write its own result over this one

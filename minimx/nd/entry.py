@@ -6,6 +6,7 @@ may still be pending. `Array` is what it needs of an array; NDArray (ndarray.py)
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from typing import Any, ClassVar, NoReturn
@@ -16,6 +17,8 @@ from .. import autograd, device, storage
 from ..autograd import IN_PLACE, Node, OpNode
 from ..base import ArgumentError, DeviceError, DTypeError, MXNetError, ShapeError, as_dtype, shown
 from ..device import Context, current_context
+from ..engine import streams
+from ..engine.events import watch, watched
 from ..engine.front import submit, value_of, wait as engine_wait
 from ..engine.var import Failure, Var, View, window
 from ..op import Op, Spec, Tensor, kind_of, require_given
@@ -67,8 +70,12 @@ def from_array(value: Any, context: Context) -> Any:
                 value = storage.adopt(value, context)
             return Array.make(Var(value), spec, context)
         return Array.make(Var(storage.adopt(value, context)), spec, context)
-    with device.activate(context):
-        return Array.make(Var(xp.asarray(value)), spec, context)
+    line = streams.line_of(context)
+    assert line is not None
+    with streams.Work(line, what="copy from NumPy") as work:
+        var = Var(xp.asarray(value))
+    work.made(var, fresh=True)
+    return Array.make(var, spec, context)
 
 
 def host_numbers(value: Any, dtype: np.dtype[Any], who: str) -> np.ndarray[Any, Any]:
@@ -130,7 +137,7 @@ def invoke(
             wrong_operand(op, operands, len(specs))
         spec = operand.spec
         specs.append(spec)
-        if recording and operand.node is not None:
+        if recording and operand.node is not None and not operand.node.freed:
             tracked = True
         if arrays is not None:
             elements += spec.size
@@ -158,7 +165,7 @@ def invoke(
         return _invoke_at_once(op, operands, context, out)
     inferred: Any = op.infer(*specs)
     if arrays is not None and type(inferred) is Spec:
-        value = computed(op, arrays, inferred, elements + inferred.size)
+        value = computed(op, arrays, inferred, elements + inferred.size, context)
         if value is not None:
             output = Array.make(Var(value), inferred, context)
             if tracked:
@@ -186,13 +193,23 @@ def _invoke_at_once(op: Op, operands: Sequence[Array | None], context: Context, 
     if out is not None:
         raise ArgumentError(f"{op.name}: the output's shape depends on the data, so out= cannot be given")
     xp = device.array_module(context)
-    with device.activate(context), np.errstate(all="ignore"):
-        results = op.kernel(xp, *[None if operand is None else value_of(operand) for operand in operands])
+    values = [None if operand is None else value_of(operand) for operand in operands]
+    reads = [operand.var for operand in operands if operand is not None]
+    line = streams.line_of(context)
+    with contextlib.nullcontext() if line is None else streams.Work(line, reads, (), op.name), np.errstate(all="ignore"):
+        if watch.direct:
+            results = op.kernel(xp, *values)
+        else:
+            results = watched(_kernel_of, op, xp, values, [], None, context)
     listed = results if type(results) is tuple else (results,)
     outputs = [Array.make(Var(xp.ascontiguousarray(value)), Spec.of(value.shape, value.dtype), context) for value in listed]
-    if autograd_state.recording and any(operand is not None and operand.node is not None for operand in operands):
+    if autograd_state.recording and any(operand is not None and autograd.place(operand) for operand in operands):
         record(op, operands, outputs)
     return outputs
+
+
+def _kernel_of(op: Op, xp: Any, values: list[Any], *others: Any) -> Any:
+    return op.kernel(xp, *values)
 
 
 def targets_of(op: Op, out: Any, out_specs: Sequence[Spec], context: Context) -> list[Array | None]:
@@ -222,7 +239,7 @@ def check_writes(op: Op, operands: Sequence[Array | None], targets: Sequence[Arr
     for own, target in written:
         if target is None:
             continue
-        if target.node is not None:
+        if autograd.place(target):
             raise MXNetError(IN_PLACE.format(what=f"{op.name} would overwrite an array that is in the graph"))
         if not tracked:
             continue
@@ -249,6 +266,8 @@ def record(op: Op, operands: Sequence[Array | None], outputs: Sequence[Array]) -
             inputs.append(None)
             continue
         node = operand.node
+        if node is not None and node.freed:
+            node = None
         parents.append(None if node is None else (node, operand.index))
         if position in saved if some else saved:  # type: ignore[operator]  # it is a tuple, or a bool
             operand.var.viewed = True

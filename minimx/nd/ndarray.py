@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import autograd
-from ..autograd import IN_PLACE, Leaf
+from ..autograd import IN_PLACE, Leaf, place
 from ..base import ArgumentError, DTypeError, MXNetError, ShapeError, as_dtype, shown
 from ..device import Context
 from ..engine.front import value_of, wait as engine_wait
@@ -227,7 +227,7 @@ class NDArray(Array, Shaped, Fluent):
 
     def _recorded(self, view: NDArray, op: Op) -> NDArray:
         """`view` entered on the tape as the result of `op` on this array."""
-        if autograd_state.recording and self.node is not None:
+        if autograd_state.recording and place(self):
             record(op, [self], [view])
         return view
 
@@ -335,7 +335,7 @@ class NDArray(Array, Shaped, Fluent):
         """Raise MXNetError if autograd records and a write into a part of this array would hide a gradient."""
         if not autograd_state.recording:
             return
-        if self.node is not None or (isinstance(value, NDArray) and value.node is not None):
+        if place(self) or (isinstance(value, NDArray) and place(value)):
             raise MXNetError(
                 IN_PLACE.format(what="a part of an array is overwritten, and the array or the value is in the graph")
             )

@@ -150,17 +150,6 @@ def exponential(
     return _draw(_ops.RandomExponential, _ops.sample_exponential, {"lam": 1.0 / scale}, shape, dtype, ctx, out)
 
 
-def random_exponential(
-    lam: Parameter = 1.0,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike = None,
-    ctx: Context | None = None,
-    out: NDArray | None = None,
-) -> NDArray:
-    """`exponential` by its rate `lam`, `1 / scale`: the older function. **Source** MXNet `nd.random_exponential`."""
-    return _draw(_ops.RandomExponential, _ops.sample_exponential, {"lam": lam}, shape, dtype, ctx, out)
-
-
 def gamma(
     alpha: Parameter = 1.0,
     beta: Parameter = 1.0,
@@ -254,11 +243,98 @@ def unique_zipfian(range_max: int, shape: ShapeLike) -> list[NDArray]:
     return NDArray._apply(op, (), {})
 
 
-# MXNet's older names, which `nd` has
-random_uniform = uniform
-random_normal = normal
-random_poisson = poisson
-random_gamma = gamma
-random_negative_binomial = negative_binomial
-random_generalized_negative_binomial = generalized_negative_binomial
-random_randint = randint
+# ---- MXNet's older names, with the arguments in another order
+
+
+def random_uniform(
+    low: Parameter = 0.0,
+    high: Parameter = 1.0,
+    shape: ShapeLike | None = None,
+    ctx: Context | None = None,
+    dtype: DTypeLike = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """`random.uniform` with the device before the dtype, as in MXNet."""
+    return uniform(low, high, shape, dtype, ctx, out)
+
+
+def random_normal(
+    loc: Parameter = 0.0,
+    scale: Parameter = 1.0,
+    shape: ShapeLike | None = None,
+    ctx: Context | None = None,
+    dtype: DTypeLike = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """`random.normal` with the device before the dtype, as in MXNet."""
+    return normal(loc, scale, shape, dtype, ctx, out)
+
+
+def random_poisson(
+    lam: Parameter = 1.0,
+    shape: ShapeLike | None = None,
+    ctx: Context | None = None,
+    dtype: DTypeLike = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """`random.poisson` with the device before the dtype, as in MXNet."""
+    return poisson(lam, shape, dtype, ctx, out)
+
+
+def random_gamma(
+    alpha: Parameter = 1.0,
+    beta: Parameter = 1.0,
+    shape: ShapeLike | None = None,
+    ctx: Context | None = None,
+    dtype: DTypeLike = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """`random.gamma` with the device before the dtype, as in MXNet."""
+    return gamma(alpha, beta, shape, dtype, ctx, out)
+
+
+def random_negative_binomial(
+    k: int | NDArray = 1,
+    p: Parameter = 1.0,
+    shape: ShapeLike | None = None,
+    ctx: Context | None = None,
+    dtype: DTypeLike = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """`random.negative_binomial` with the device before the dtype, as in MXNet."""
+    return negative_binomial(k, p, shape, dtype, ctx, out)
+
+
+def random_generalized_negative_binomial(
+    mu: Parameter = 1.0,
+    alpha: Parameter = 1.0,
+    shape: ShapeLike | None = None,
+    ctx: Context | None = None,
+    dtype: DTypeLike = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """`random.generalized_negative_binomial` with the device before the dtype, as in MXNet."""
+    return generalized_negative_binomial(mu, alpha, shape, dtype, ctx, out)
+
+
+def random_randint(
+    low: int,
+    high: int,
+    shape: ShapeLike | None = None,
+    ctx: Context | None = None,
+    dtype: DTypeLike = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """`random.randint` with the device before the dtype, as in MXNet."""
+    return randint(low, high, shape, dtype, ctx, out)
+
+
+def random_exponential(
+    lam: Parameter = 1.0,
+    shape: ShapeLike | None = None,
+    ctx: Context | None = None,
+    dtype: DTypeLike = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """`exponential` by its rate `lam`, `1 / scale`. **Source** MXNet `nd.random_exponential`."""
+    return _draw(_ops.RandomExponential, _ops.sample_exponential, {"lam": lam}, shape, dtype, ctx, out)

@@ -9,21 +9,29 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import device
+from .. import cuda, device
 from ..device import Context
+from ..engine.events import clock, waited, watch
 from ..op import Array, Op, Spec, attributes
 from ..ops.keys import Key
+from ..ops.subscript import write
+from ..storage import SMALL, empty, is_pinned
 
 
-def to_numpy(value: Any, context: Context) -> np.ndarray[Any, Any]:
-    """A NumPy copy of an array that lies on `context`. It takes as long as a modelled link does."""
+def to_numpy(value: Any, context: Context, told: bool = True) -> np.ndarray[Any, Any]:
+    """A NumPy copy of an array that lies on `context`. It takes as long as a modelled link does. `told`: to those who watch waits."""
+    if watch.waits is not None and told and value.nbytes >= SMALL:
+        start = clock()
+        copy = to_numpy(value, context, told=False)
+        waited(start, "copy to NumPy", f"{value.nbytes} bytes")
+        return copy
     if type(value) is np.ndarray:
         if context.host:
             return value.copy()
         with device.crossing(context, device.cpu(), value.nbytes):
             return value.copy()
-    with device.activate(context):
-        return device.cupy().asnumpy(value)
+    copied: np.ndarray[Any, Any] = cuda.to_host(value, context.device_id)
+    return copied
 
 
 @attributes
@@ -46,11 +54,24 @@ class CopyTo(Op):
 
     def kernel(self, xp: Any, data: Array) -> Array:
         with device.crossing(self.source, self.target, data.nbytes):
-            if type(data) is xp.ndarray:
-                return data.astype(self.dtype)
             if xp is np:
-                return data.get().astype(self.dtype, copy=False)
-            return xp.asarray(data, self.dtype)
+                return self._to_host(data)
+            if type(data) is np.ndarray:
+                copy = xp.asarray(data)
+                if is_pinned(data):  # the GPU reads it by itself: nobody may write there before it has
+                    xp.cuda.get_current_stream().synchronize()
+            else:
+                copy = data if self.source is self.target else cuda.brought(data, self.target.device_id)
+            return copy.copy() if copy is data and copy.dtype == self.dtype else copy.astype(self.dtype, copy=False)
+
+    def _to_host(self, data: Array) -> Array:
+        pinned = empty(Spec.of(data.shape, data.dtype), self.target) if self.target.device_type == "cpu_pinned" else None
+        if type(data) is not np.ndarray:
+            return cuda.to_host(data, self.source.device_id, pinned).astype(self.dtype, copy=False)
+        if pinned is None:
+            return data.astype(self.dtype)
+        pinned[...] = data
+        return pinned.astype(self.dtype, copy=False)
 
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
         return (g.as_in_context(self.source).astype(data.dtype, copy=False),)
@@ -75,6 +96,7 @@ class IndexWrite(Op):
         return ()
 
     def kernel(self, xp: Any, data: Array, value: Array) -> tuple[Array, ...]:
-        selected = self.key.numpy(xp)
-        data[selected] = value.reshape(self.key.on(data.shape).assignment(value.shape)[1])
+        if xp is not np and xp.may_share_memory(data, value):
+            value = value.copy()  # a GPU's threads run in any order: some would read what others have written
+        write(xp, data, self.key, value.reshape(self.key.on(data.shape).assignment(value.shape)[1]))
         return ()

@@ -12,7 +12,22 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import DTypeError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, filled, hidden, normalize_axis, register, same_dtype
+from ..op import (
+    NOT_GIVEN,
+    Array,
+    How,
+    Op,
+    Shape,
+    Spec,
+    T,
+    apply,
+    attributes,
+    filled,
+    hidden,
+    normalize_axis,
+    register,
+    same_dtype,
+)
 from .binary import broadcast_mul, broadcast_sub
 from .checks import along_axis, on_all_cores, require_float, require_shape
 
@@ -144,7 +159,7 @@ class BatchNormLayer(Channels):
         seen, exact = data.reshape(shape), xp.promote_types(data.dtype, xp.float32)
         mean, variance = moving_mean.astype(exact), moving_var.astype(exact)
         if self.of_batch:
-            mean, variance = statistics(xp, seen, exact)
+            mean, variance = self.statistics(xp, seen, exact)
         scale = 1 / xp.sqrt(variance + exact.type(self.eps))
         result = xp.empty(shape, data.dtype)
         centre, slope, shift = across(xp, shape, mean, scale if self.fix_gamma else scale * gamma, beta)
@@ -160,14 +175,21 @@ class BatchNormLayer(Channels):
         on_all_cores(xp, parts(shape), some)
         return result.reshape(data.shape), mean.astype(gamma.dtype, copy=False), scale.astype(gamma.dtype, copy=False)
 
+    def statistics(self, xp: Any, seen: Array, exact: Any) -> tuple[Array, Array]:
+        """Mean and variance of each channel of the batch."""
+        return statistics(xp, seen, exact)
+
+    def backward(self) -> BatchNormBackward:
+        """The operator of its gradient."""
+        return BatchNormBackward(self.axis, self.eps, self.momentum, self.fix_gamma)
+
     def vjp(self, g: Any, y: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any) -> tuple[Any, ...]:
         (head, to_mean, to_scale), (_, mean, scale) = g, y
         if not self.of_batch:
             return *self._frozen(head, data, gamma, mean, scale), None, None
         to_data = to_gamma = to_beta = None
         if head is not None:
-            update = BatchNormBackward(self.axis, self.eps, self.momentum, self.fix_gamma)
-            to_data, to_gamma, to_beta = apply(update, head, data, gamma, mean, scale, moving_mean, moving_var)
+            to_data, to_gamma, to_beta = apply(self.backward(), head, data, gamma, mean, scale, moving_mean, moving_var)
         # What a higher derivative, or a user with output_mean_var, asks of the statistics.
         spread, count = self.spread(data.shape), math.prod(data.shape) / gamma.shape[0]
         wide = data if data.dtype == gamma.dtype else data.astype(gamma.dtype)
@@ -225,7 +247,7 @@ def statistics(xp: Any, seen: Array, exact: Any) -> tuple[Array, Array]:
         memory = xp.empty(first.shape, exact)
         for number, part in work:
             centred = xp.subtract(seen[part], centre, out=memory[: len(seen[part])])
-            found[number] = sums(xp, centred), products(xp, centred, centred)
+            found[number, 0], found[number, 1] = sums(xp, centred), products(xp, centred, centred)
 
     on_all_cores(xp, ranges, some)
     off, square = found.sum(axis=0) / count
@@ -282,21 +304,23 @@ class BatchNormBackward(Channels):
         result = xp.empty(shape, data.dtype)
 
         def summed_up(work: list[tuple[int, slice]]) -> None:
+            if not work:  # no example at all
+                return
             memory = xp.empty(seen[ranges[0][1]].shape, exact)
             for number, part in work:
                 centred = xp.subtract(seen[part], centre, out=memory[: len(seen[part])])
                 given = heads[part].astype(exact, copy=False)
-                found[number] = sums(xp, given), products(xp, centred, given)
+                found[number, 0], found[number, 1] = sums(xp, given), products(xp, centred, given)
 
         on_all_cores(xp, ranges, summed_up)
         to_beta, to_gamma = found.sum(axis=0)
         to_gamma *= scale
-        share = exact.type(1 / max(shape[0] * shape[2], 1))
+        of_ones, of_itself = self.averages(xp, to_beta, to_gamma, shape[0] * shape[2])
         one, itself, slope = across(
             xp,
             shape,
-            to_beta * share,
-            scale * to_gamma * share,
+            of_ones,
+            scale * of_itself,
             scale if self.fix_gamma else scale * gamma.astype(exact, copy=False),
         )
 
@@ -314,6 +338,11 @@ class BatchNormBackward(Channels):
         if self.fix_gamma:
             to_gamma = xp.zeros_like(to_gamma)
         return result.reshape(data.shape), to_gamma.astype(gamma.dtype, copy=False), to_beta.astype(gamma.dtype, copy=False)
+
+    def averages(self, xp: Any, to_beta: Array, to_gamma: Array, count: int) -> tuple[Array, Array]:
+        """mean(g) and mean(g z) of each channel over the batch, of whose sums are given those over `count` numbers a channel."""
+        share = to_beta.dtype.type(1 / max(count, 1))
+        return to_beta * share, to_gamma * share
 
     def vjp(self, g: Any, y: Any, head: Any, data: Any, gamma: Any, mean: Any, scale: Any, *states: Any) -> tuple[Any, ...]:
         if data.dtype != gamma.dtype:
@@ -360,7 +389,7 @@ class BatchNormBackward(Channels):
 
 
 def BatchNorm(
-    data: T | None = None,
+    data: T | None = NOT_GIVEN,
     gamma: T | None = None,
     beta: T | None = None,
     moving_mean: T | None = None,
@@ -411,7 +440,7 @@ class BatchNormReLULayer(BatchNormLayer):
 
 
 def BatchNormWithReLU(
-    data: T | None = None,
+    data: T | None = NOT_GIVEN,
     gamma: T | None = None,
     beta: T | None = None,
     moving_mean: T | None = None,

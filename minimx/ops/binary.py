@@ -1,9 +1,9 @@
 """Arithmetic of two operands, elementwise: add, subtract, multiply, divide, modulo; and add_n, the sum of any number.
 
 Each function is stated once, with its two partial derivatives, and then entered under MXNet's names in each form: two arrays of
-one shape, two arrays that broadcast, an array and a number. The partial derivatives are written with the functions of this file,
-so that they can be differentiated again. The forms are explained in forms.py; powers and extremes are in powers.py.
-Book: chapter 1.
+one shape, two arrays that broadcast, an array and a number. (In MXNet the names with `_scatter_` skip what a sparse array does not
+store; here arrays store everything.) The partial derivatives are written with the functions of this file, so that they can be
+differentiated again. The forms are explained in forms.py; powers and extremes are in powers.py. Book: chapter 1.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Add(Function):
         return g
 
 
-@register("elemwise_add", "_plus", "_Plus", "_add")
+@register("elemwise_add", "_plus", "_Plus", "_add", "_grad_add")
 class ElementwiseAdd(Add, Elementwise): ...
 
 
@@ -39,7 +39,7 @@ class ElementwiseAdd(Add, Elementwise): ...
 class BroadcastAdd(Add, Broadcast): ...
 
 
-@register("_plus_scalar", "_PlusScalar")
+@register("_plus_scalar", "_PlusScalar", "_scatter_plus_scalar")
 class ScalarAdd(Add, Scalar): ...
 
 
@@ -62,7 +62,7 @@ class ElementwiseSubtract(Subtract, Elementwise): ...
 class BroadcastSubtract(Subtract, Broadcast): ...
 
 
-@register("_minus_scalar", "_MinusScalar")
+@register("_minus_scalar", "_MinusScalar", "_scatter_minus_scalar")
 class ScalarSubtract(Subtract, Scalar): ...
 
 
@@ -111,7 +111,7 @@ class Divide(Function):
         return -divide(multiply(g, lhs), multiply(rhs, rhs))
 
 
-@register("elemwise_div", "_div", "_Div")
+@register("elemwise_div", "_div", "_Div", "_scatter_elemwise_div")
 class ElementwiseDivide(Divide, Elementwise): ...
 
 

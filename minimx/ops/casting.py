@@ -142,6 +142,30 @@ def identity(data: T, **how: Unpack[How]) -> T:
     return apply(Identity(), data, **how)
 
 
+@register("cast_storage")
+class CastStorage(Same):
+    stype: str
+
+    def infer(self, data: Spec) -> Spec:
+        if self.stype != "default":
+            raise ArgumentError(
+                f"cast_storage: stype is {self.stype!r}; arrays here store all their elements, stype='default', and no others are planned"
+            )
+        return super().infer(data)
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        return (g,)
+
+
+def cast_storage(data: T, stype: str, **how: Unpack[How]) -> T:
+    """A copy of data that is stored in the way `stype`. There is one: "default", with all elements in memory.
+
+    **Shapes** data and result (...). **Raises** ArgumentError for "csr" and "row_sparse". **Gradient** `g`. **Source** MXNet
+    `cast_storage`.
+    """
+    return apply(CastStorage(stype), data, **how)
+
+
 @register("BlockGrad", "stop_gradient")
 class StopGradient(Same):
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:

@@ -12,7 +12,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Kind, Shape, Spec, T, apply, attributes, filled, is_constant, register, require_ndim, same_dtype
+from ..op import (
+    NOT_GIVEN,
+    Array,
+    How,
+    Kind,
+    Shape,
+    Spec,
+    T,
+    apply,
+    attributes,
+    filled,
+    is_constant,
+    register,
+    require_ndim,
+    same_dtype,
+)
 from .checks import require_float, require_input, require_shape
 from .correlation import correlate, relate, spread
 from .shape import as_shape
@@ -229,7 +244,7 @@ class ConvolutionWeight(Convolving):
 
 
 def Convolution(
-    data: T | None = None,
+    data: T | None = NOT_GIVEN,
     weight: T | None = None,
     bias: T | None = None,
     kernel: tuple[int, ...] = (),

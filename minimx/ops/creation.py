@@ -43,7 +43,7 @@ class Creation(Op):
         return Spec.of(shape, dtype)
 
 
-@register("_zeros")
+@register("_zeros", "_zeros_without_dtype")
 class Zeros(Creation):
     shape: tuple[int, ...] = ()
     dtype: np.dtype[Any] = float32

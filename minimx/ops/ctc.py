@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import MXNetError, OutOfRangeError, ShapeError
-from ..op import Array, How, Op, Spec, T, apply, attributes, filled, register, require_ndim
+from ..op import NOT_GIVEN, Array, How, Op, Spec, T, apply, attributes, filled, register, require_ndim
 from .checks import accurate, require_choice, require_float, require_input, require_shape
 
 if TYPE_CHECKING:
@@ -205,7 +205,9 @@ class TemporalClassificationGradient(Alignment):
                 xp.logaddexp(beta[:, :-2], after[:, 2:] + jump, out=beta[:, :-2])
                 beta = xp.where((step + 1 < steps)[:, None], beta, at_end)
             xp.add(alpha[step], beta, out=through[step])  # all paths that pass through a state
-        total = xp.logaddexp.reduce(through, axis=2, keepdims=True)  # the same at all steps: minus the loss, unrounded
+        most = xp.maximum(through.max(axis=2, keepdims=True), np.finfo(through.dtype).min)  # finite, where there is no path, too
+        # Minus the loss, unrounded: the same at all steps
+        total = xp.log(xp.exp(through - most).sum(axis=2, keepdims=True)) + most
         counted = (xp.arange(len(data))[:, None] < steps) & self.possible(xp, state, length, steps)
         share = xp.where(counted[:, :, None] & (total > -np.inf), xp.exp(through - total), 0)
         gradient = xp.exp(logarithm) - self._of_classes(xp, share, state, data.shape)
@@ -226,7 +228,7 @@ class TemporalClassificationGradient(Alignment):
 
 
 def CTCLoss(
-    data: T | None = None,
+    data: T | None = NOT_GIVEN,
     label: T | None = None,
     data_lengths: T | None = None,
     label_lengths: T | None = None,

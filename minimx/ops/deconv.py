@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Shape, Spec, T, apply, is_constant, register
+from ..op import NOT_GIVEN, Array, How, Shape, Spec, T, apply, is_constant, register
 from .conv import ConvolutionLayer, ConvolutionWeight, ConvolvingLayer
 from .correlation import spread
 from .shape import as_shape
@@ -105,7 +105,7 @@ class DeconvolutionLayer(ConvolvingLayer):
 
 
 def Deconvolution(
-    data: T | None = None,
+    data: T | None = NOT_GIVEN,
     weight: T | None = None,
     bias: T | None = None,
     kernel: tuple[int, ...] = (),

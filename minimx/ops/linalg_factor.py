@@ -62,47 +62,56 @@ def mirrored(x: Any) -> Any:
 @register("_linalg_potrf", "linalg_potrf")
 class Potrf(Op):
     inputs: ClassVar = ("A",)
-    saves_inputs = False
+    saves_inputs: ClassVar = False
+
+    lower: bool = True
 
     def infer(self, A: Spec) -> Spec:
         require_square(self, "A", A)
         return A
 
     def kernel(self, xp: Any, A: Array) -> Array:
-        factor = attempt(self, "it is not positive definite; add a multiple of the identity", xp.linalg.cholesky, widened(xp, A))
-        return xp.ascontiguousarray(factor.astype(A.dtype, copy=False))
+        source = widened(xp, swapped(A, not self.lower))
+        factor = attempt(self, "it is not positive definite; add a multiple of the identity", xp.linalg.cholesky, source)
+        return xp.ascontiguousarray(swapped(factor, not self.lower).astype(A.dtype, copy=False))
 
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
+        if not self.lower:
+            return (transposed(Potrf().vjp(transposed(g), transposed(y), A)[0]),)
         inner = mirrored(linalg_gemm2(y, g, transpose_a=True)) * 0.5
         return (linalg_trsm(y, linalg_trsm(y, inner, rightside=True), transpose=True),)
 
 
-def linalg_potrf(A: T, **how: Unpack[How]) -> T:
+def linalg_potrf(A: T, lower: bool = True, **how: Unpack[How]) -> T:
     """Cholesky factors of symmetric positive definite matrices: lower triangular L with `A = L L'`.
 
-    Only the lower triangle of A is read. **Shapes** A and result (..., N, N). **Raises** MXNetError, where the result is read, if
-    a matrix is not positive definite. **Gradient** `L'^-1 S L^-1 / 2`, S the symmetric matrix with the lower triangle of `L' g`.
-    **Source** MXNet `linalg.potrf`.
+    Only the lower triangle of A is read. **Shapes** A and result (..., N, N). **Args** lower: False reads the upper triangle, and returns
+    L'. **Raises** MXNetError, where the result is read, if a matrix is not positive definite. **Gradient** `L'^-1 S L^-1 / 2`, S the
+    symmetric matrix with the lower triangle of `L' g`. **Source** MXNet `linalg.potrf`.
     """
-    return apply(Potrf(), A, **how)
+    return apply(Potrf(lower), A, **how)
 
 
 @register("_linalg_potri", "linalg_potri")
 class Potri(Op):
     inputs: ClassVar = ("A",)
 
+    lower: bool = True
+
     def infer(self, A: Spec) -> Spec:
         require_square(self, "A", A)
         return A
 
     def kernel(self, xp: Any, A: Array) -> Array:
-        factor = xp.tril(widened(xp, A))
+        factor = xp.tril(widened(xp, swapped(A, not self.lower)))
         _require_solvable(self, xp, factor)
         identity = xp.broadcast_to(xp.eye(A.shape[-1], dtype=factor.dtype), factor.shape)
         inverse = attempt(self, SINGULAR, solve_lower, xp, factor, identity)
         return matmul(xp, swapped(inverse, True), inverse).astype(A.dtype, copy=False)
 
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
+        if not self.lower:
+            return (transposed(Potri().vjp(g, y, transposed(A))[0]),)
         outer = linalg_gemm2(y, g + transposed(g), alpha=-1.0)
         # With y = (A A')^-1 the factor that is left over is y A = A'^-1, which one triangular solve applies.
         return (only_triangle(linalg_trsm(A, outer, transpose=True, rightside=True)),)
@@ -113,13 +122,13 @@ def _require_solvable(op: Op, xp: Any, triangle: Array) -> None:
         raise MXNetError(f"{op.name}: A has no result: its diagonal has a zero, so it is singular")
 
 
-def linalg_potri(A: T, **how: Unpack[How]) -> T:
+def linalg_potri(A: T, lower: bool = True, **how: Unpack[How]) -> T:
     """Inverses of matrices that are given by their Cholesky factors: `y = (A A')^-1`, A lower triangular.
 
-    **Shapes** A and result (..., N, N). **Raises** MXNetError, where the result is read, if A is singular.
-    **Gradient** the lower triangle of `-y (g + g') A'^-1`. **Source** MXNet `linalg.potri`.
+    **Shapes** A and result (..., N, N). **Args** lower: False for upper triangular A, and `y = (A' A)^-1`. **Raises** MXNetError, where
+    the result is read, if A is singular. **Gradient** the lower triangle of `-y (g + g') A'^-1`. **Source** MXNet `linalg.potri`.
     """
-    return apply(Potri(), A, **how)
+    return apply(Potri(lower), A, **how)
 
 
 @register("_linalg_sumlogdiag", "linalg_sumlogdiag")

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import MXNetError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, filled, register, same_dtype
+from ..op import NOT_GIVEN, Array, How, Op, Shape, Spec, T, apply, attributes, filled, register, same_dtype
 from .binary import broadcast_div, broadcast_mul
 from .checks import accurate, require_choice, require_float
 from .indexing import one_hot
@@ -142,7 +142,7 @@ class SoftmaxOutputGradient(SoftmaxLoss):
 
 
 def SoftmaxOutput(
-    data: T | None = None,
+    data: T | None = NOT_GIVEN,
     label: T | None = None,
     grad_scale: float = 1.0,
     ignore_label: float = -1.0,
@@ -394,7 +394,7 @@ class MakeLossLayer(Op):
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
         scale = self.grad_scale
         if self.normalization == "batch":
-            scale /= max(data.shape[0], 1)
+            scale /= max(math.prod(data.shape[:-1]), 1)
         gradient = data.ones_like() * scale
         if self.normalization == "valid":
             count = (data > self.valid_thresh).sum().reshape((1,) * len(data.shape))
@@ -405,9 +405,9 @@ class MakeLossLayer(Op):
 def MakeLoss(data: T, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = "null", **how: Unpack[How]) -> T:
     """The data itself, as a loss to be minimised: a backward pass starts here with gradient `grad_scale`.
 
-    **Shapes** data and result (...). **Args** `normalization`: "batch" divides the gradient by the length of the first axis,
-    "valid" by the number of elements above `valid_thresh`. **Gradient** as said, whatever comes from above. **Source** MXNet
-    `MakeLoss`.
+    **Shapes** data and result (...). **Args** `normalization`: "batch" divides the gradient by the number of rows along the last axis,
+    which is 1 for a vector (MXNet takes all axes but the last for the batch), "valid" by the number of elements above `valid_thresh`.
+    **Gradient** as said, whatever comes from above. **Source** MXNet `MakeLoss`.
     """
     return apply(MakeLossLayer(grad_scale, valid_thresh, normalization), data, **how)
 

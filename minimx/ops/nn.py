@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, MXNetError, ShapeError
 from ..op import (
+    NOT_GIVEN,
     Array,
     How,
     Kind,
@@ -114,7 +115,7 @@ class FullyConnectedLayer(Op):
 
 
 def FullyConnected(
-    data: T | None = None,
+    data: T | None = NOT_GIVEN,
     weight: T | None = None,
     bias: T | None = None,
     num_hidden: int = 0,
@@ -221,9 +222,11 @@ class PReLU(LeakyRectifier):
         same_dtype(self, data, gamma)
         if not data.ndim:
             raise ShapeError("LeakyReLU: data has no axis, wants at least 1 dimension")
-        if gamma.shape not in ((1,), (self._channels(data.shape),)):
+        wanted = data.shape[:2][-gamma.ndim :]  # as long as these axes, or 1
+        if not 1 <= gamma.ndim <= len(wanted) or any(own not in (1, length) for own, length in zip(gamma.shape, wanted)):
             raise ShapeError(
                 f"LeakyReLU: gamma has shape {gamma.shape}, data of shape {data.shape} needs (1,) or ({self._channels(data.shape)},)"
+                + f", or {data.shape[:2]} for slopes that each example has for itself" * (data.ndim > 1)
             )
         return data
 
@@ -231,9 +234,9 @@ class PReLU(LeakyRectifier):
         return (data, gamma) if data is None or not data.ndim else (data, filled(gamma, (self._channels(data.shape),), data))
 
     def _shape(self, data: Shape, gamma: Shape) -> Shape:
-        """The shape in which gamma broadcasts over the channels, axis 1."""
-        axis = 1 if len(data) > 1 else 0
-        return tuple(gamma[0] if position == axis else 1 for position in range(len(data)))
+        """The shape in which gamma, whose last axis are the channels, broadcasts over the data, whose axis 1 they are."""
+        lead = min(len(data), 2) - len(gamma)
+        return ((1,) * lead + gamma + (1,) * len(data))[: len(data)]
 
     def kernel(self, xp: Any, data: Array, gamma: Array) -> Array:
         return xp.where(data > 0, data, data * gamma.reshape(self._shape(data.shape, gamma.shape)))
@@ -295,12 +298,12 @@ def LeakyReLU(
 ) -> T:
     """Rectifiers that let something through on the left of 0; `y = data` on the right (but for selu and gelu).
 
-    `act_type` "leaky": `slope x`; "elu": `slope (e^x - 1)`; "selu": elu with fixed constants, scaled; "gelu": `x P(X < x)`, X
-    normal; "prelu": `gamma x`, gamma one for each channel (axis 1) or one for all; "rrelu": `u x`, u drawn from [lower_bound,
-    upper_bound) for each element in training, their mean otherwise.
+    `act_type` "leaky": `slope x`; "elu": `slope (e^x - 1)`; "selu": elu with fixed constants, scaled; "gelu": `x P(X < x)`, X normal;
+    "prelu": `gamma x`, gamma one for each channel (axis 1), one for all, or one for each of each example; "rrelu": `u x`, u drawn from
+    [lower_bound, upper_bound) for each element in training, their mean otherwise.
 
-    **Shapes** data and result (N, C, ...), gamma (C,) or (1,). **Gradient** the slope times g. **Source** MXNet `LeakyReLU`
-    (which also returns the slopes of rrelu).
+    **Shapes** data and result (N, C, ...), gamma (C,), (1,) or (N, C). **Gradient** the slope times g. **Source** MXNet
+    `LeakyReLU` (which also returns the slopes of rrelu, and whose slope of selu left of 0 is up to a tenth off).
     """
     op = LeakyRectifier.choose(act_type, slope, lower_bound, upper_bound)
     if isinstance(op, PReLU):

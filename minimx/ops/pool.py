@@ -195,7 +195,7 @@ class PoolingBase(Sliding):
         return result
 
 
-@register("Pooling", "Pooling_v1")
+@register("Pooling")
 class PoolingLayer(PoolingBase):
     @property
     def required(self) -> tuple[str, ...]:  # type: ignore[override]  # one window over all needs no lengths
@@ -220,7 +220,7 @@ class PoolingLayer(PoolingBase):
 
         def combined(part: Array, combine: Any, start: Any, out: Array) -> None:
             if self.global_pool:
-                combine.reduce(part, axes, keepdims=True, out=out)
+                (part.max if combine is xp.maximum else part.sum)(axes, keepdims=True, out=out)
             else:
                 gathered(xp, part, window, counts, combine, start, out)
 

@@ -1,4 +1,4 @@
-"""Powers and extremes of two operands, elementwise: power, maximum, minimum, hypot.
+"""Powers and extremes of two operands, elementwise: power, maximum, minimum, hypot; and a polynomial of one, quadratic.
 
 Written like the arithmetic in binary.py: a function, its two partial derivatives, and MXNet's names for its forms. Where the two
 operands of an extreme are equal, the whole gradient goes to the left one, as in MXNet. Book: chapter 1.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..op import Array, How, T, apply, register
 from .binary import multiply
-from .forms import FLOATS, Broadcast, Elementwise, Forms, Function, ReversedScalar, Scalar
+from .forms import FLOATS, Broadcast, Elementwise, Forms, Function, ReversedScalar, Scalar, Unary
 from .logic import greater, greater_equal, lesser, lesser_equal
 
 if TYPE_CHECKING:
@@ -161,12 +161,12 @@ def broadcast_power(lhs: T, rhs: T, **how: Unpack[How]) -> T:
     return apply(BroadcastPower(), lhs, rhs, **how)
 
 
-def power(lhs: T | float, rhs: T | float, **how: Unpack[How]) -> T:
-    """The power `lhs ** rhs` of arrays that broadcast or numbers. Two Symbols need equal shapes.
+def power(base: T | float, exp: T | float, **how: Unpack[How]) -> T:
+    """The power `base ** exp` of arrays that broadcast or numbers. Two Symbols need equal shapes.
 
     **Shapes**, **Gradient** as `broadcast_power`. **Source** MXNet `nd.power`.
     """
-    return POWER.operator(lhs, rhs, **how)
+    return POWER.operator(base, exp, **how)
 
 
 pow = power
@@ -222,3 +222,31 @@ def hypot(lhs: T | float, rhs: T | float, **how: Unpack[How]) -> T:
     **Shapes**, **Gradient** as `broadcast_hypot`. **Source** MXNet `sym.hypot`.
     """
     return HYPOT.operator(lhs, rhs, **how)
+
+
+@register("_contrib_quadratic")
+class Quadratic(Unary):
+    saves_outputs: ClassVar = False
+
+    a: float = 0.0
+    b: float = 0.0
+    c: float = 0.0
+
+    def kernel(self, xp: Any, data: Array, out: Array | None = None) -> Array:
+        a, b, c = (data.dtype.type(each) for each in (self.a, self.b, self.c))
+        inner = data * a
+        inner += b
+        result = xp.multiply(inner, data, out=out)
+        result += c
+        return result
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        return (g * (data * (2 * self.a) + self.b),)
+
+
+def quadratic(data: T, a: float = 0.0, b: float = 0.0, c: float = 0.0, **how: Unpack[How]) -> T:
+    """The polynomial `a data**2 + b data + c`, elementwise.
+
+    **Shapes** data and result (...). **Gradient** `g * (2 a data + b)`. **Source** MXNet `contrib.quadratic`.
+    """
+    return apply(Quadratic(a, b, c), data, **how)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Axes = int | Sequence[int] | None  # what a caller may write for `axis`
+MANY_ROWS = 512  # from which on it pays to add them up in groups
 float16, float32, float64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -37,7 +38,6 @@ def as_axes(axis: Axes) -> tuple[int, ...] | None:
     return tuple(axis) if isinstance(axis, list) else axis  # type: ignore[return-value]
 
 
-@functools.lru_cache(maxsize=4096)
 @functools.lru_cache(maxsize=4096)  # asked several times for each call
 def reduced(name: str, axis: tuple[int, ...] | None, exclude: bool, keepdims: bool, shape: Shape) -> tuple[Shape, Shape, Shape]:
     """The axes to fold, the shape in which they have length 1, and the shape of the result.
@@ -58,6 +58,23 @@ def reduced(name: str, axis: tuple[int, ...] | None, exclude: bool, keepdims: bo
 def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype in which numbers of `dtype` are added up or multiplied."""
     return float32 if dtype == float16 else dtype
+
+
+def added(data: Array, axes: Shape, dtype: np.dtype[Any]) -> Array:
+    """The sum along `axes`, which stay with length 1, made in `dtype`.
+
+    Along the last axis NumPy adds in pairs, along others one number after the other, which loses digits where there are many. So many
+    rows are added in groups first, of as many rows as there are groups.
+    """
+    rows = math.prod(data.shape[: len(axes)])
+    if rows < MANY_ROWS or dtype.kind != "f" or axes != tuple(range(len(axes))) or len(axes) == data.ndim:
+        return data.sum(axis=axes, dtype=dtype, keepdims=True)
+    width, size = math.prod(data.shape[len(axes) :]), math.isqrt(rows)
+    flat, groups = data.reshape(rows, width), rows // size
+    total = flat[: groups * size].reshape(groups, size, width).sum(axis=1, dtype=dtype).sum(axis=0)
+    if groups * size < rows:
+        total += flat[groups * size :].sum(axis=0, dtype=dtype)
+    return total.reshape((1,) * len(axes) + data.shape[len(axes) :])
 
 
 # ---- the reverse of a sum
@@ -128,13 +145,13 @@ class Reduction(Op):
         return self.fold(xp, data, axes).reshape(shape).astype(data.dtype, copy=False)
 
 
-@register("sum", "sum_axis")
+@register("sum", "sum_axis", "_broadcast_backward")
 class Sum(Reduction):
     saves_inputs = False
     saves_outputs = False
 
     def fold(self, xp: Any, data: Array, axes: Shape) -> Array:
-        return data.sum(axis=axes, dtype=accumulator(data.dtype), keepdims=True)
+        return added(data, axes, accumulator(data.dtype))
 
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
         return (spread(g, self.plan(data.shape)[0], data.shape),)
@@ -146,7 +163,7 @@ class Mean(Reduction):
     saves_outputs = False
 
     def fold(self, xp: Any, data: Array, axes: Shape) -> Array:
-        total = data.sum(axis=axes, dtype=accumulator(data.dtype) if data.dtype.kind == "f" else float64, keepdims=True)
+        total = added(data, axes, accumulator(data.dtype) if data.dtype.kind == "f" else float64)
         total /= math.prod(data.shape[axis] for axis in axes)
         return total
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, MXNetError, OutOfRangeError
 from ..op import (
+    NOT_GIVEN,
     Array,
     How,
     Kind,
@@ -383,7 +384,7 @@ class RecurrentAdjoint(Recurrent):
 
 
 def RNN(
-    data: T | None = None,
+    data: T | None = NOT_GIVEN,
     parameters: T | None = None,
     state: T | None = None,
     state_cell: T | None = None,

@@ -68,7 +68,7 @@ class SampleMultinomial(Op):
         rows = len(weights)
         draws = math.prod(shape) // rows if rows else 0
         sums = xp.cumsum(weights, axis=1, dtype=np.float64)
-        total = sums[:, -1:]
+        total = sums[:, -1:].copy()
         if not ((weights >= 0).all() and (total > 0).all() and xp.isfinite(total).all()):
             raise MXNetError(f"{self.name}: data has a negative probability, one that is no number, or only zeros in a row")
         sums /= total
@@ -130,6 +130,8 @@ def shuffle(data: T, **how: Unpack[How]) -> T:
 
 @register("_sample_unique_zipfian")
 class SampleUniqueZipfian(Op):
+    on_host = True
+
     range_max: int
     shape: tuple[int, ...] = ()
 

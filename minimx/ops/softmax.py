@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, DTypeError, DTypeLike, ShapeError
-from ..op import Array, How, Op, Spec, T, apply, attributes, filled, normalize_axis, register
+from ..op import NOT_GIVEN, Array, How, Op, Spec, T, apply, attributes, filled, normalize_axis, register
 from .binary import broadcast_mul
 from .checks import accurate, along_axis, require_choice, require_float, require_input, require_shape
 
@@ -117,7 +117,7 @@ class Softmax(Normalizer):
 
 
 def softmax(
-    data: T,
+    data: T = NOT_GIVEN,
     length: T | None = None,
     axis: int = -1,
     temperature: float | None = None,
@@ -146,7 +146,7 @@ class Softmin(Normalizer):
 
 
 def softmin(
-    data: T,
+    data: T = NOT_GIVEN,
     axis: int = -1,
     temperature: float | None = None,
     dtype: DTypeLike = None,
@@ -176,7 +176,7 @@ class LogSoftmax(Normalizer):
 
 
 def log_softmax(
-    data: T,
+    data: T = NOT_GIVEN,
     axis: int = -1,
     temperature: float | None = None,
     dtype: DTypeLike = None,

@@ -1,4 +1,5 @@
-"""Statistics that are no plain reductions: moments (mean and variance together), running sums, histograms, closeness.
+"""Statistics that are no plain reductions: moments (mean and variance together), sums of squares, running sums,
+histograms, closeness.
 
 Book: chapter 1.
 """
@@ -13,7 +14,7 @@ import numpy as np
 
 from ..base import ArgumentError, DTypeLike, ShapeError
 from ..op import Array, How, Kind, Op, Shape, Spec, T, Tensor, apply, hidden, normalize_axis, register, same_dtype, same_shape
-from .reduce import Axes, accumulator, as_axes, float32, float64, reduced, spread
+from .reduce import Axes, Reduction, accumulator, as_axes, float32, float64, reduced, spread
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -70,6 +71,28 @@ def moments(data: T, axes: Axes = None, keepdims: bool = False, **how: Unpack[Ho
     ArgumentError without axes. **Gradient** `g_m / n + 2 g_v (data - m) / n`. **Source** MXNet `moments`.
     """
     return apply(Moments(as_axes(axes), keepdims), data, **how)
+
+
+# ---- sums of squares
+
+
+@register("_square_sum")
+class SquareSum(Reduction):
+    saves_outputs = False
+
+    def fold(self, xp: Any, data: Array, axes: Shape) -> Array:
+        return xp.square(data, dtype=accumulator(data.dtype)).sum(axis=axes, keepdims=True)
+
+    def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
+        return (data * 2 * spread(g, self.plan(data.shape)[0], data.shape),)
+
+
+def square_sum(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = False, **how: Unpack[How]) -> T:
+    """The sum of squares along `axis`, as `sum(square(data), axis)`.
+
+    **Shapes**, **Args** as `sum`. **Gradient** `2 g data`. **Source** MXNet `_square_sum` (for sparse arrays only).
+    """
+    return apply(SquareSum(as_axes(axis), keepdims, exclude), data, **how)
 
 
 # ---- running sums

@@ -110,6 +110,18 @@ def last_writes(key: Key, shape: Shape) -> Any:
     return writer[places] == order
 
 
+def write(xp: Any, data: Array, key: Key, value: Array) -> None:
+    """`data[key] = value`. Of several values for an element the last stays: on a GPU, too, whose threads write in any order."""
+    if xp is not np and isinstance(key.on(data.shape), Advanced):
+        last = last_writes(key, data.shape)
+        if not last.all():
+            places = np.arange(math.prod(data.shape)).reshape(data.shape)[key.numpy()]
+            kept = xp.broadcast_to(value, places.shape).reshape(-1)[xp.asarray(np.flatnonzero(last))]
+            data.reshape(-1)[xp.asarray(places[last])] = kept
+            return
+    data[key.numpy(xp)] = value
+
+
 @register("_index_assign")
 class IndexAssign(Subscript):
     key: Key
@@ -127,7 +139,7 @@ class IndexAssign(Subscript):
 
     def kernel(self, xp: Any, data: Array, value: Array) -> Array:
         result = data.copy()
-        result[self.key.numpy(xp)] = value
+        write(xp, result, self.key, value)
         return result
 
     def vjp(self, g: Any, y: Any, data: Any, value: Any) -> tuple[Any, ...]:

@@ -125,13 +125,18 @@ class Nadam(Moments):
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.schedule_decay = schedule_decay
-        self.m_schedule = 1.0
+        self._schedules: dict[int, float] = {}
+
+    @property
+    def m_schedule(self) -> float:
+        """The product of the momenta of all updates so far: on the device that is updated now, since each repeats those of the others."""
+        return self._schedules.get(self._device_id, 1.0)
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         lr, wd, t = self._begin(index)
         slope = self._limited(grad, wd, weight)
         now, after = (self.beta1 * (1.0 - 0.5 * 0.96 ** (step * self.schedule_decay)) for step in (t, t + 1))
-        self.m_schedule *= now
+        self._schedules[self._device_id] = self.m_schedule * now
         mean, square = state
         keep(mean, slope, self.beta1)
         keep(square, slope * slope, self.beta2)

@@ -8,6 +8,7 @@ are operators (ops/optim.py). Book: chapter 4.
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import nd
-from ..base import ArgumentError, MXNetError, env_int
+from ..base import ArgumentError, MXNetError, env_int, shown
 from ..lr_scheduler import LRScheduler
 from ..nd import NDArray
 from ..op import apply
@@ -63,12 +64,12 @@ class Optimizer:
                 stacklevel=3,
             )
             lr_scheduler.base_lr = learning_rate
-        self.lr: Any = learning_rate
-        self.wd = wd
+        self.lr: Any = None if learning_rate is None else self._number("learning_rate", learning_rate)
+        self.wd: Any = self._number("wd", wd)
         self.begin_num_update = begin_num_update
         self.num_update = begin_num_update
         self._all_index_update_counts: dict[int, dict[Any, int]] = {0: {}}  # by number of the device
-        self._index_update_count = self._all_index_update_counts[0]
+        self._set_current_context(0)
         self.clip_gradient = clip_gradient
         self.multi_precision = multi_precision
         self.aggregate_num = 0  # how many weights an Updater hands over at once; 0: one, and no list
@@ -151,6 +152,7 @@ class Optimizer:
 
     def _set_current_context(self, device_id: int) -> None:
         """Count updates for this device from now on: copies of a parameter on several devices are updated once each."""
+        self._device_id = device_id
         self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
 
     def _update_count(self, index: Any) -> None:
@@ -174,7 +176,13 @@ class Optimizer:
                 "LRScheduler of the optimizer has already been defined. Note that set_learning_rate can mutate the value of the learning "
                 "rate of the optimizer only when the LRScheduler of the optimizer is undefined; optimizer.lr_scheduler.base_lr can be set."
             )
-        self.lr = lr
+        self.lr = self._number("learning_rate", lr)
+
+    def _number(self, name: str, value: Any) -> Any:
+        """`value`. Raises OptimizerArgumentError for what is no number, with which the first step would fail."""
+        if isinstance(value, numbers.Real) or (isinstance(value, np.ndarray) and value.ndim == 0):
+            return value
+        raise OptimizerArgumentError(f"{type(self).__name__}: {name} must be a number, got {shown(value)}")
 
     def set_lr_mult(self, args_lr_mult: Mapping[Any, float]) -> None:
         """Factors of the learning rate, by name or index of a parameter; those of `sym` stay. 0 freezes a parameter."""

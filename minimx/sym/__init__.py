@@ -4,10 +4,13 @@ The operators are the same functions as in `mx.nd`: ops/public.py lists them. Wh
 (graph.py, symbol.py), shapes (trial.py, infer.py), files (serialize.py), and execution (executor.py). Book: chapter 3.
 """
 
+import sys
+
 from .. import autograd
+from ..base import LongNamed
 from ..ops.public import *
 from ..ops.public import __all__ as _operators
-from . import contrib, linalg, op, random
+from . import _internal, contrib, image, linalg, op, random, sparse
 from .creation import (  # type: ignore[assignment]  # maximum, minimum, power: of equal shapes here, as in MXNet
     Group,
     Variable,
@@ -27,17 +30,18 @@ from .creation import (  # type: ignore[assignment]  # maximum, minimum, power: 
     var,
     zeros,
 )
+from .custom import Custom
 from .random import (
-    normal,
     random_exponential,
     random_gamma,
     random_generalized_negative_binomial,
     random_negative_binomial,
     random_normal,
+    random_normal as normal,
     random_poisson,
     random_randint,
     random_uniform,
-    uniform,
+    random_uniform as uniform,
 )
 from .symbol import Symbol
 from .tape import get_symbol
@@ -45,9 +49,12 @@ from .tape import get_symbol
 autograd.get_symbol_hook.append(get_symbol)
 
 __all__ = [
-    "Group", "Symbol", "Variable", "arange", "contrib", "eye", "full", "hypot", "linalg", "linspace", "load", "load_json", "loads",
-    "maximum", "minimum", "normal", "ones", "op", "pow", "power", "random", "random_exponential", "random_gamma",
-    "random_generalized_negative_binomial", "random_negative_binomial", "random_normal", "random_poisson", "random_randint",
-    "random_uniform", "uniform", "var", "zeros",
+    "Custom", "Group", "Symbol", "Variable", "_internal", "arange", "contrib", "eye", "full", "hypot", "image", "linalg",
+    "linspace", "load", "load_json", "loads", "maximum", "minimum", "normal", "ones", "op", "pow", "power", "random",
+    "random_exponential", "random_gamma", "random_generalized_negative_binomial", "random_negative_binomial", "random_normal",
+    "random_poisson", "random_randint", "random_uniform", "sparse", "uniform", "var", "zeros",
 ]  # fmt: skip
 __all__ += _operators
+
+LONG_NAME = "minimx.symbol"
+sys.modules[__name__].__class__ = LongNamed

@@ -142,23 +142,22 @@ class _Sources:
         self.states: Mapping[str, Any] = executor.aux_dict if executor is not None else {}
 
     def argument(self, node: Node, spec: Spec, context: Context) -> NDArray:
-        shared = self.args.get(node.name) if node.name in self.names else None
-        return self._fitting(node.name, spec, context, shared)
+        return self._fitting(node.name, spec, context, node.name in self.names, self.args.get(node.name))
 
     def gradient(self, node: Node, spec: Spec, context: Context) -> NDArray:
-        shared = self.grads.get(node.name) if node.name in self.names else None
-        return self._fitting(f"grad of {node.name}", spec, context, shared)
+        return self._fitting(f"grad of {node.name}", spec, context, node.name in self.names, self.grads.get(node.name))
 
     def state(self, node: Node, spec: Spec, context: Context) -> NDArray:
         shared = self.states.get(node.name)
         return shared if shared is not None and shared.spec == spec else zeros_of(spec, context)
 
-    def _fitting(self, name: str, spec: Spec, context: Context, shared: NDArray | None) -> NDArray:
-        if shared is not None:
-            if shared.spec != spec:
-                raise ShapeError(f"{name} is shared with another executor, where it is {shared.spec}; here it is {spec}")
-            return shared
-        if self.buffer is None:
+    def _fitting(self, name: str, spec: Spec, context: Context, is_shared: bool, other: NDArray | None) -> NDArray:
+        """An array for `name`: if it `is_shared` the `other` executor's, if there is one, and else one of the buffer."""
+        if is_shared and other is not None:
+            if other.spec != spec:
+                raise ShapeError(f"{name} is shared with another executor, where it is {other.spec}; here it is {spec}")
+            return other
+        if self.buffer is None or is_shared:
             return zeros_of(spec, context)
         kept = self.buffer.get(name)
         if kept is None or kept.spec.dtype != spec.dtype or kept.size < spec.size:

@@ -54,6 +54,9 @@ class CachedOp:
         self.symbol = sym
         self.graph = CompiledGraph(name or sym.name or "graph", sym.entries, static=bool(self.flags.get("static_alloc")))
         self.graph.inline_limit = converted("CachedOp", "inline_limit", "int", self.flags.get("inline_limit", 2))
+        self.graph.bulk = converted("CachedOp", "backward_bulk_size", "int | None", self.flags.get("backward_bulk_size"))
+        if (self.graph.bulk or 0) < 0:
+            raise ArgumentError(f"CachedOp: backward_bulk_size is {self.graph.bulk}; a number of operators is wanted, 0 or more")
         self.variables = self.graph.variables
         self._hook: Hook | None = None
         self._monitor_all = False

@@ -25,6 +25,7 @@ import numpy as np
 from .. import device, storage
 from ..device import Context
 from ..engine import crew, execute
+from ..kernels import cupy
 from ..op import Kind, Op, Spec
 from ..ops.activation import ACTIVATIONS, Activate, Relu
 from ..ops.forms import Broadcast as BroadcastForm, Elementwise, Function, ReversedScalar, Scalar, Unary
@@ -76,8 +77,8 @@ class Writer:
             self.values[node, 0] = name = self.names.new(node.name)
             arguments.append(name)
         for number, step in enumerate(self.plan.steps):
-            if self.planned and (len(step) > 1 or step in self.graph.groups):
-                self._write_group(number, step)
+            if len(step) > 1 or step in self.graph.groups:
+                (self._write_group if self.planned else self._write_fused)(number, step)
             else:
                 for node in step:
                     self._write_node(node)
@@ -112,7 +113,7 @@ class Writer:
             return
         for buffer in self.plan.deaths.get(step, ()):
             if (buffer.where is Where.KERNEL or not self.planned) and buffer.spec.nbytes >= storage.SMALL:
-                names = [self.values[entry] for entry in buffer.values if self.values[entry] != "_"]
+                names = [self.values[entry] for entry in buffer.values if self.values.get(entry, "_") != "_"]
                 if names:
                     self.lines.append(f"del {', '.join(names)}")
 
@@ -167,7 +168,8 @@ class Writer:
 
     def _write_constant(self, node: Node, op: Constant) -> None:
         self.values[node, 0] = name = self._global(node.name)
-        self.namespace[name] = self.namespace["np"].asarray(op.value)
+        with device.activate(self.context):
+            self.namespace[name] = self.namespace["np"].asarray(op.value)
         shown = str(op.value.tolist()) if op.value.size <= 4 else f"{op.value.dtype}{list(op.value.shape)}"
         self.head.append(f"# {name} = {shown}, computed beforehand")
 
@@ -190,7 +192,7 @@ class Writer:
         if key not in self.outside:
             shown = f"{value:g}".replace("-", "m").replace(".", "_").replace("+", "")
             with np.errstate(all="ignore"):
-                number = np.array(value, spec.dtype)
+                number = np.array(value, spec.dtype) if self.planned else spec.dtype.type(value)
             name = self._called(key, f"c{shown}" if spec.dtype == np.float32 else f"c{shown}_{spec.dtype.name}", number)
             self.head.append(f"# {name} is {value!r} in {spec.dtype.name}")
         return self.outside[key]
@@ -260,6 +262,33 @@ class Writer:
             f"share_out({self._bounds(size)}, {function})",
         ]
 
+    def _write_fused(self, number: int, step: tuple[Node, ...]) -> None:
+        """A call of one kernel of a GPU for a group; values that nobody else reads are never stored."""
+        inside = {(node, 0): position for position, node in enumerate(step)}
+        outer: dict[Entry, int] = {}  # operand -> its number
+        for node in step:
+            for entry in node.inputs:
+                if entry is not None and entry not in inside:
+                    outer.setdefault(entry, len(outer))
+        numbers = {**outer, **{entry: len(outer) + position for entry, position in inside.items()}}
+        specs = self.graph.specs
+        steps = tuple(
+            cupy.Step(operator(node), tuple(numbers[entry] for entry in node.inputs if entry), specs[node, 0].dtype)
+            for node in step
+        )
+        wanted = [node for node in step if self.plan.buffers[node, 0].where is not Where.TILE]
+        shape = specs[step[0], 0].shape
+        group = cupy.Group(shape, tuple(specs[entry].dtype for entry in outer), steps, tuple(numbers[node, 0] for node in wanted))
+        name = self._called(("fused", number), f"fused{number}", cupy.Fused(group))
+        self.head.append(f"# {name} is one kernel of the GPU: {', '.join(operator(node).name.strip('_') for node in step)}")
+        operands = [self.values[entry] for entry in outer]
+        targets = ", ".join(self._name(node, 0) for node in wanted)
+        self.lines.append(f"[{targets}] = {name}({', '.join(['np', *operands])})  # {shape}")
+
+    def after_tile(self, node: Node, step: tuple[Node, ...]) -> Sequence[str]:
+        """Lines to follow those that compute a tile of `node`, one of the group `step`: see timing.py."""
+        return ()
+
     def _flat(self, name: str, spec: Spec, shape: str) -> str:
         if len(spec.shape) == 1 and shape == "-1":
             return name
@@ -316,6 +345,7 @@ class _Tiles:
             self.lines += lines or [
                 f"{name} = {writer._kernel(op, [specs[entry]], True)}({', '.join(['np', *arguments])}, out={out})"
             ]
+            self.lines += writer.after_tile(node, step)
 
 
 class _Names:
@@ -372,8 +402,7 @@ def _settled(op: Op, specs: Sequence[Spec], context: Context) -> Callable[..., A
     listed = list(specs)
 
     def run(xp: Any, *arrays: Any, **key: Any) -> Any:
-        results = op.kernel(xp, *arrays, **key)
-        found = execute.checked(op, xp, results if type(results) is tuple else (results,), listed, list(arrays))
+        found = execute.checked(op, xp, execute.call_kernel(op, xp, list(arrays), **key), listed, list(arrays))
         if xp is np:
             found = [storage.adopt(array, context) for array in found]
         return found[0] if len(found) == 1 else found

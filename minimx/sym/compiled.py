@@ -14,8 +14,10 @@ from typing import Any
 from ..autograd import Node as TapeNode, predict_mode, state, train_mode
 from ..base import ArgumentError, DeviceError, DTypeError, MXNetError, ShapeError
 from ..device import Context
+from ..engine.events import watch
 from ..engine.front import HAND_OVER, submit
 from ..engine.var import Var
+from ..nd.custom import CustomCall
 from ..nd.direct import outcome
 from ..nd.entry import invoke
 from ..nd.ndarray import NDArray
@@ -57,6 +59,9 @@ class CompiledGraph:
         self.order = sorted(found, key=lambda node: node.number) if all(_in_sequence(node) for node in found) else found
         self.static = static
         self.has_modes = has_modes
+        self.kept: dict[Node, CustomCall] = {}
+        self.bulk: int | None = None  # the most operators of a task of the backward part, if somebody has chosen
+        self.several = False  # gradients are added over several devices or processes
         self.inline_limit = 0  # operators up to which `autograd.get_symbol` shows them all
         self.programs: dict[Any, Program | None] = {}
         ops = [node.op for node in self.order if node.op is not None]
@@ -81,7 +86,7 @@ class CompiledGraph:
     def program_for(self, arrays: Sequence[NDArray], context: Context, wanted: tuple[int, ...] = ()) -> Program | None:
         """The program for arrays like these in the calling thread's mode; None if the graph must be interpreted."""
         training = None if self.has_modes else state.training
-        key = (context.lane, training, switches.off, wanted, *[id(array.spec) for array in arrays])
+        key = (context.lane, training, switches.off, wanted, self.bulk, self.several, *[id(array.spec) for array in arrays])
         try:
             return self.programs[key]
         except KeyError:
@@ -95,13 +100,18 @@ class CompiledGraph:
         specs = [array.spec for array in arrays]
         try:
             made = Program(
-                self.name, self.order, self.variables, self.heads, specs, context, training, wanted, switches.off, self.static
-            )
+                self.name, self.order, self.variables, self.heads, specs, context, training, wanted, switches.off, self.static,
+                self.bulk, self.several,
+            )  # fmt: skip
         except MXNetError:
             if not wanted:
                 raise
             # Perhaps an operator has no gradient: that is an error only of those who ask for it.
             Program(self.name, self.order, self.variables, self.heads, specs, context, training, (), switches.off, self.static)
+        if made is not None and made.gradients is not None:
+            ops = [node.op for node in made.gradients.graph.order if node.op is not None]
+            if any(op.data_dependent for op in ops):  # the shape of something in the gradient depends on values
+                made = None
         if len(self.programs) >= MOST_PROGRAMS:
             self.programs.pop(next(iter(self.programs)), None)
         self.programs[key] = made
@@ -119,6 +129,10 @@ class CompiledGraph:
         return found
 
     # ---- operator by operator
+
+    def keep_states(self) -> None:
+        """Let the operators that users wrote live as long as the graph, as in an executor: else there is a new one for each run."""
+        self.kept = {node: node.op.keeping() for node in self.order if isinstance(node.op, CustomCall)}
 
     def interpret(
         self, arrays: Sequence[NDArray], context: Context, before: Watch | None = None, after: Watch | None = None,
@@ -153,7 +167,7 @@ class CompiledGraph:
     def _apply(self, node: Node, op: Op, operands: Sequence[NDArray | None], context: Context, key: Key | None) -> list[NDArray]:
         try:
             if op.composite:
-                return op.run(operands, context)  # type: ignore[attr-defined]
+                return self.kept.get(node, op).run(operands, context)  # type: ignore[attr-defined]
             if self.has_modes and op.needs_training:
                 with train_mode() if op.training else predict_mode():  # type: ignore[attr-defined]
                     return invoke(op, operands, None, context, key)
@@ -170,7 +184,7 @@ class CompiledGraph:
 
 def tracked_among(arrays: Sequence[NDArray]) -> tuple[int, ...]:
     """The positions of the arrays that autograd tracks."""
-    return tuple([position for position, array in enumerate(arrays) if array.node is not None])
+    return tuple([position for position, array in enumerate(arrays) if array.node is not None and not array.node.freed])
 
 
 def _in_sequence(node: Node) -> bool:
@@ -205,8 +219,10 @@ def run_program(
 def entered(part: Part, operands: Sequence[NDArray], context: Context, keys: Sequence[Key] | None) -> list[NDArray]:
     """The outputs of a part: computed at once if it is small and its inputs are there, and pending otherwise."""
     values = None
+    if watch.programs is not None:
+        part.timed()  # compiled here, so that it takes no time of the lane
     if part.cost <= HAND_OVER and context.host and not part.mutates:
-        values = outcome(part, operands, keys)
+        values = outcome(part, operands, part.specs, keys, context)
     if values is None:
         variables = submit(part, operands, part.specs, context, (None,) * len(part.specs), keys)
     else:
@@ -239,19 +255,20 @@ class ProgramNode(TapeNode):
         gradients = self.program.gradients
         assert gradients is not None
         results: list[Any] = [None] * len(self.wanted)
-        part = gradients.part
-        if part is None:
+        if not gradients.steps:
             return results
         seeds = [value.zeros_like() if gradient is None else gradient for gradient, value in zip(grads, self.values)]
         if state.recording:
             found = self._recorded(gradients.graph, seeds)
         else:
             sources = {"output": self.values, "input": self.arrays, "seed": seeds}
-            operands = [sources[kind][number] for kind, number in gradients.sources]
+            values = [sources[kind][number] for kind, number in gradients.sources]
             context = self.program.context
-            found = entered(part, operands, context, None)
-            for gradient in found:
-                gradient.var.unclaimed = True
+            for step in gradients.steps:
+                values += entered(step.part, [values[number] for number in step.reads], context, None)
+            found = [values[number] for number, _ in gradients.found]
+            for gradient, (_, unread) in zip(found, gradients.found):
+                gradient.var.unclaimed = unread
         for position, gradient in zip(gradients.reached, found):
             results[position] = gradient
         return results

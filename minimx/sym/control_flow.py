@@ -208,10 +208,10 @@ class Aside(autograd.Node):
 
 def depending(outputs: list[NDArray], unused: Sequence[NDArray]) -> list[NDArray]:
     """The outputs with the arrays `unused` behind them, as far as those are tracked."""
-    tracked = [array for array in unused if array.node is not None] if autograd.is_recording() else []
+    tracked = [array for array in unused if autograd.place(array)] if autograd.is_recording() else []
     if not tracked:
         return outputs
-    parents = [None if array.node is None else (array.node, array.index) for array in [*outputs, *tracked]]
+    parents = [autograd.place(array) for array in [*outputs, *tracked]]
     node = Aside(parents, len(outputs))
     outputs = [output.detach() for output in outputs]  # one may be an input, which must keep its place
     for index, output in enumerate(outputs):

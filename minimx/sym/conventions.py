@@ -40,19 +40,26 @@ def hint_of(op: Op) -> str:
 
 # Outputs are called `<node>_output`, several `<node>_output0`, `<node>_output1`, ...; here the operators whose outputs have names.
 OUTPUTS = {
-    "BatchNorm": ("output", "mean", "var"), "BilinearSampler": ("output", "tmp"), "Dropout": ("output", "mask"),
+    "BatchNorm": ("output", "mean", "var"), "BatchNorm_v1": ("output", "mean", "var"), "BilinearSampler": ("output", "tmp"),
+    "Dropout": ("output", "mask"),
     "_contrib_BatchNormWithReLU": ("output", "mean", "var"), "_contrib_SyncBatchNorm": ("output", "mean", "var"),
+    "_contrib_hawkesll": ("output", "out_state"),
     "GridGenerator": ("output", "grid_dst"), "GroupNorm": ("output", "mean", "std"), "InstanceNorm": ("output", "mean", "var"),
     "L2Normalization": ("output", "norm"), "LRN": ("output", "tmp_norm"), "LayerNorm": ("output", "mean", "std"),
     "LeakyReLU": ("output", "mask"), "Pooling": ("output", "workspace"), "RNN": ("output", "state_output", "statecell_output"),
-    "ROIPooling": ("output", "maxidx"), "make_loss": ("loss",),
+    "Correlation": ("output", "tmp1", "tmp2"), "ROIPooling": ("output", "maxidx"),
+    "SpatialTransformer": ("output", "grid_dst", "grid_src"), "_contrib_DeformablePSROIPooling": ("output", "top_count"),
+    "_contrib_MultiBoxTarget": ("loc_target", "loc_mask", "cls_target"), "_contrib_MultiProposal": ("output", "score"),
+    "_contrib_Proposal": ("output", "score"), "make_loss": ("loss",),
 }  # fmt: skip
 
 # How many outputs MXNet counts, those that nobody sees included, where that differs from ours.
 COUNTS = {
-    "BatchNorm": 3, "BilinearSampler": 2, "CTCLoss": 2, "Correlation": 3, "Dropout": 2, "GridGenerator": 2, "GroupNorm": 3,
+    "BatchNorm": 3, "BatchNorm_v1": 3, "BilinearSampler": 2, "CTCLoss": 2, "Correlation": 3,
+    "Dropout": 2, "GridGenerator": 2, "GroupNorm": 3,
     "InstanceNorm": 3, "L2Normalization": 2, "LRN": 2, "LayerNorm": 3, "ROIPooling": 2, "SpatialTransformer": 3,
-    "_contrib_BatchNormWithReLU": 4, "_contrib_SyncBatchNorm": 3,
+    "_contrib_BatchNormWithReLU": 4, "_contrib_DeformablePSROIPooling": 2, "_contrib_MultiProposal": 2, "_contrib_Proposal": 2,
+    "_contrib_SyncBatchNorm": 3, "_contrib_box_nms": 2,
     "_linalg_slogdet": 4,
     "sort": 2,
 }  # fmt: skip
@@ -73,7 +80,7 @@ def output_name(op: Op | None, name: str, index: int) -> str:
     """The name of output `index` of the node `name`. A variable, which has no operator, gives its own name to its output."""
     if op is None:
         return name
-    named = OUTPUTS.get(op.name)
+    named = OUTPUTS.get(op.name, getattr(op, "output_names", None))
     if named is not None and index < len(named):
         return f"{name}_{named[index]}"
     return f"{name}_output{index}" if stored_outputs(op) > 1 or op.name == "SliceChannel" else f"{name}_output"
@@ -159,9 +166,10 @@ def written_attrs(op: Op, operands: int, called: str | None = None) -> dict[str,
     attrs.update(op.attrs())
     if op.name == "Reshape" and attrs.get("shape") == "(-1,)":
         attrs["shape"] = "-1"  # as it mostly was given, by recurrent layers always
-    axis = values.get("axis")
-    if isinstance(axis, tuple) and len(axis) == 1:
-        attrs["axis"] = str(axis[0])  # as it mostly was given: mean(axis=0)
+    for key in ("axis", "output_size" if op.name == "_contrib_AdaptiveAvgPooling2D" else "axis"):
+        value = values.get(key)
+        if isinstance(value, tuple) and len(value) == 1:
+            attrs[key] = str(value[0])  # as it mostly was given: mean(axis=0)
     if op.inputs and op.inputs[-1].endswith("*") and "num_outputs" not in attrs:
         attrs["num_args"] = str(operands)  # MXNet cannot read the node without it
     return attrs
@@ -175,6 +183,9 @@ INITIALIZERS = {
     ("_contrib_BatchNormWithReLU", "moving_var"): '["one", {}]',
     ("_contrib_SyncBatchNorm", "moving_mean"): '["zero", {}]',
     ("_contrib_SyncBatchNorm", "moving_var"): '["one", {}]',
+    ("BatchNorm_v1", "moving_mean"): '["zero", {}]',
+    ("BatchNorm_v1", "moving_var"): '["one", {}]',
+    ("IdentityAttachKLSparseReg", "moving_avg"): '["zero", {}]',
     ("LeakyReLU", "gamma"): '["Constant", {"value": 0.25}]',
     ("UpSampling", "weight"): '["bilinear", {}]',
 }

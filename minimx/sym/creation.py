@@ -48,7 +48,7 @@ def var(
         raise ArgumentError(f"var: name must be a string, got {type(name).__name__}")
     attrs = dict(AttrScope.current.get(attr))
     if shape is not None:
-        lengths = as_open_shape(f"var {name!r}", shape)
+        lengths = as_lengths(f"var {name!r}", shape)
         attrs["__shape__"] = str(lengths[0] if isinstance(shape, int) else lengths)
     for key, factor in (("__lr_mult__", lr_mult), ("__wd_mult__", wd_mult)):
         if factor is not None:
@@ -94,13 +94,17 @@ def created(op: Op, given: dict[str, Any], how: dict[str, Any]) -> Symbol:
     return Symbol(apply_node(op, [], how.get("name"), None, given_attrs(op, how), texts).outputs)
 
 
-def as_open_shape(name: str, shape: ShapeLike) -> tuple[int, ...]:
-    """`shape` as a tuple. Lengths of 0 are unknown: they follow from what the node is combined with."""
+def as_lengths(name: str, shape: ShapeLike) -> tuple[int, ...]:
+    """`shape` as a tuple. Raises ArgumentError for what is none."""
     try:
-        lengths = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(length) for length in shape)
+        return (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(length) for length in shape)
     except (TypeError, ValueError):
         raise ArgumentError(f"{name}: shape must be an int or a tuple of int, got {shape!r}") from None
-    return lengths
+
+
+def as_open_shape(name: str, shape: ShapeLike) -> tuple[int, ...]:
+    """`shape` as a tuple. Lengths of 0 are unknown: they follow from what the node is combined with. MXNet writes -1 for them, too."""
+    return tuple(0 if length == -1 else length for length in as_lengths(name, shape))
 
 
 def zeros(shape: ShapeLike, dtype: DTypeLike = None, **kwargs: Any) -> Symbol:

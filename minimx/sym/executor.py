@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import autograd
-from ..autograd import Leaf
+from ..autograd import Leaf, Node as TapeNode, OpNode
 from ..base import ArgumentError, MXNetError, ShapeError, shown
 from ..device import Context
 from ..nd.creation import zeros
@@ -69,6 +69,32 @@ def require_differentiable(order: Sequence[Node], heads: Sequence[Entry], wanted
         reached.update(entry[0] for entry in node.inputs if entry is not None)
 
 
+class Told(TapeNode):
+    """A node of the tape that tells a monitor its gradients, as `<name>_backward_output`; those that nobody wants count as zero."""
+
+    __slots__ = ("monitor", "name", "node")
+
+    def __init__(self, node: OpNode, name: str, monitor: Monitor) -> None:
+        super().__init__(node.parents, node.num_outputs)
+        self.node = node
+        self.name = name
+        self.monitor = monitor
+
+    def vjp(self, grads: list[Any]) -> Sequence[Any]:
+        found = self.node.vjp(grads)
+        inputs = [(index, array) for index, array in enumerate(self.node.inputs) if array is not None]
+        for index, array in inputs:
+            gradient: Any = found[index] if index < len(found) else None
+            if gradient is None or self.parents[index] is None:
+                gradient = zeros_of(array.spec, array.context)
+            self.monitor(f"{self.name}_backward_output{index if len(inputs) > 1 else ''}", gradient)
+        return found
+
+    def free(self) -> None:
+        super().free()
+        self.node.free()
+
+
 # ---- the executor
 
 
@@ -91,6 +117,7 @@ class Executor:
         self._arguments, self._states = inputs_of(symbol.entries)
         self._order = topological_order(symbol.entries)
         self._graph = CompiledGraph(symbol.name or "graph", symbol.entries, [*self._arguments, *self._states], static=True)
+        self._graph.keep_states()
         self._contexts = placements(self._order, ctx, group2ctx or {})
         self._monitor: Monitor | None = None
         self._monitor_all = False
@@ -171,10 +198,16 @@ class Executor:
                 self._monitor(input_label(node.op, node.name, index), operand)
 
     def _show_outputs(self, node: Node, outputs: Sequence[NDArray | None]) -> None:
+        """Tell the monitor the outputs of a node, and let the tape tell it gradients."""
         assert self._monitor is not None
+        told: dict[Any, Told] = {}
         for index, output in enumerate(outputs):
-            if output is not None:
-                self._monitor(node.output_name(index), output)
+            if output is None:
+                continue
+            self._monitor(node.output_name(index), output)
+            source = output.node
+            if isinstance(source, OpNode) and source.op.name == getattr(node.op, "name", None):
+                output.node = told.setdefault(source, Told(source, node.name, self._monitor))
 
     @property
     def program(self) -> Program:
@@ -210,15 +243,17 @@ class Executor:
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Compute the gradients of the arguments from those of the outputs, `out_grads`: an array, a list, or a dict by output's name.
 
-        Outputs of loss operators (SoftmaxOutput, make_loss, ...) need none. Several calls may follow one `forward`.
+        Outputs of loss operators (SoftmaxOutput, make_loss, ...) need none; gradients beyond the outputs are not looked at. Several calls
+        may follow one `forward`; without one, a forward pass of training comes first.
         **Raises** MXNetError if a gradient of an output is missing.
         """
         if not self._heads:
-            raise MXNetError("backward: there is nothing to differentiate yet; call forward(is_train=True) first")
+            self.forward(is_train=True)
         heads: list[NDArray] = []
         starts: list[NDArray | None] = []
         for (node, _), head, start in zip(self._symbol.entries, self._heads, self._head_gradients(out_grads)):
-            if head.node is None or (start is None and _ignores_head_gradient(node, head)):
+            is_odd = start is None or start.shape != head.shape  # which nobody minds where nothing flows back
+            if head.node is None or (is_odd and _ignores_head_gradient(node, head)):
                 continue
             if start is None and not (node.op is not None and node.op.is_loss):
                 raise MXNetError(
@@ -255,8 +290,6 @@ class Executor:
         for gradient in listed:
             if gradient is not None and not isinstance(gradient, NDArray):
                 raise ArgumentError(f"backward: gradients of outputs must be NDArrays, got {type(gradient).__name__}")
-        if len(listed) > len(names):
-            raise ArgumentError(f"backward: {len(listed)} gradients are given, the symbol has {len(names)} outputs")
         return listed + [None] * (len(names) - len(listed))
 
     # ---- changes
@@ -365,7 +398,7 @@ def _ignores_head_gradient(node: Node, head: NDArray) -> bool:
         return False
     if node.op.name == "BlockGrad":
         return True
-    source = head.node
+    source = head.node.node if isinstance(head.node, Told) else head.node
     if isinstance(source, ProgramNode):
         gradients = source.program.gradients
         return gradients is not None and not gradients.flows[head.index]

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base import DTYPE_OF_CODE, FLOAT32, ArgumentError, DTypeError, MXNetError, ShapeError, as_dtype, shown
 from ..op import Op, Shape, Spec
+from ..ops.custom import UserDefined
 from . import dtype_trial, trial
 from .composite import Composite
 from .conventions import in_node
@@ -79,7 +80,7 @@ def spread_shapes(order: Sequence[Node], known: Facts, dtypes: Facts) -> Facts:
     def deduce(
         node: Node, op: Op, inputs: trial.Shapes, outputs: trial.Shapes, present: trial.Present
     ) -> tuple[Sequence[Shape | None], Sequence[Shape | None]]:
-        if isinstance(op, Composite):
+        if isinstance(op, (Composite, UserDefined)):
             return op.deduced_shapes(inputs, outputs)
         kinds = tuple(None if entry is None else dtypes.get(entry) for entry in node.inputs)
         return trial.shapes(op, inputs, outputs, present, kinds)
@@ -96,7 +97,7 @@ def spread_dtypes(order: Sequence[Node], known: Facts, shapes: Facts) -> Facts:
         node: Node, op: Op, inputs: trial.DTypes, outputs: trial.DTypes, present: trial.Present
     ) -> tuple[Sequence[np.dtype[Any] | None], Sequence[np.dtype[Any] | None]]:
         lengths = tuple(None if entry is None else shapes.get(entry) for entry in node.inputs)
-        if isinstance(op, Composite):
+        if isinstance(op, (Composite, UserDefined)):
             return op.deduced_dtypes(inputs, outputs, lengths)
         return dtype_trial.dtypes(op, inputs, outputs, present, lengths)
 

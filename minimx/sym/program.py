@@ -12,19 +12,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .. import storage
+import numpy as np
+
+from .. import device, storage
 from ..device import Context
+from ..engine.events import watch
 from ..engine.front import work
 from ..op import Kind, Op, Spec
 from .codegen import Writer
 from .graph import Entry, Node
 from .passes import LATE_PASSES, PASSES
+from .passes.cutting import by_cost, by_number, cut
 from .passes.gradient import differentiate, split
 from .passes.memory import plan_memory
 from .passes.specialize import specialize
 from .passes.typed import Builder, TypedGraph, operator
+from .timing import TimedWriter
 
 KEPT = 1 << 20  # bytes: an arena up to this size is kept from run to run in any case
+PIECES = 4  # of the backward part, where gradients are to be added over several devices
+WORTH_CUTTING = 1e6  # nanoseconds of a backward part from which on it is cut
 
 
 class Part(Op):
@@ -43,6 +50,7 @@ class Part(Op):
             graph=graph,
             source=writer.source,
             function=writer.compiled(),
+            clocked=None,
             context=context,
             specs=tuple(graph.specs[entry] for entry in graph.heads),
             mutates=tuple(position for position, node in enumerate(graph.variables) if node in mutated),
@@ -56,6 +64,7 @@ class Part(Op):
     graph: TypedGraph
     source: str
     function: Callable[..., list[Any]]
+    clocked: Callable[..., list[Any]] | None  # the same with a clock, if somebody has watched a run
     context: Context
     specs: tuple[Spec, ...]  # of the outputs
     nanoseconds: float  # estimated
@@ -74,10 +83,37 @@ class Part(Op):
             memory = self.idle.pop()
         except IndexError:
             memory = self._memory()
-        outputs = self.function(memory, key, *arrays)
+        function = self.function if watch.programs is None else self.timed()
+        outputs = function(memory, key, *arrays)
         if self.keeps:
             self.idle.append(memory)
         return tuple(outputs)
+
+    def timed(self) -> Callable[..., list[Any]]:
+        """The function that tells of each operator, for those who watch."""
+        if self.clocked is None:
+            writer = TimedWriter(self.graph, self.context)
+            assert writer.views == self.views  # it runs in the same memory
+            self.__dict__["clocked"] = writer.compiled()
+        assert self.clocked is not None
+        return self.clocked
+
+    def operators(self) -> list[tuple[str, Op, list[Spec], list[Spec]]]:
+        """What is in it, for those who count work: of each operator its node's name, itself, and the specs of what it reads and makes."""
+        specs = self.graph.specs
+        return [
+            (
+                node.name,
+                operator(node),
+                [specs[entry] for entry in node.inputs if entry is not None],
+                [specs[node, index] for index in range(operator(node).num_outputs)],
+            )
+            for node in self.graph.order
+        ]
+
+    def givers(self) -> list[str]:
+        """For each output the name of the node that makes it."""
+        return [node.name for node, _ in self.graph.heads]
 
     def _memory(self) -> list[Any]:
         """Views of a new arena."""
@@ -98,14 +134,16 @@ class Part(Op):
 
 def cost_of(graph: TypedGraph) -> float:
     """Estimated nanoseconds of a graph."""
+    return sum(node_cost(graph, node) for node in graph.order)
+
+
+def node_cost(graph: TypedGraph, node: Node) -> float:
+    """Estimated nanoseconds of an operator of a graph."""
     tensors = Builder(graph.specs, {})
-    return sum(
-        work(
-            operator(node),
-            [None if entry is None else tensors.tensor(entry) for entry in node.inputs],  # type: ignore[misc]  # they have specs
-            [graph.specs[node, index] for index in range(operator(node).num_outputs)],
-        )
-        for node in graph.order
+    return work(
+        operator(node),
+        [None if entry is None else tensors.tensor(entry) for entry in node.inputs],  # type: ignore[misc]  # they have specs
+        [graph.specs[node, index] for index in range(operator(node).num_outputs)],
     )
 
 
@@ -120,12 +158,22 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Step:
+    """A piece of the backward part, and the numbers of the values that it reads and gives."""
+
+    part: Part
+    reads: tuple[int, ...]
+    gives: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Gradients:
     """What the tape must know of the backward part."""
 
-    part: Part | None  # None if all gradients are zero, whatever arrives
-    sources: tuple[tuple[str, int], ...]  # its inputs: ("output", n) of the forward part, ("input", n), or ("seed", n)
-    reached: tuple[int, ...]  # which of the inputs that were asked for have a gradient, in the order of the part's outputs
+    steps: tuple[Step, ...]  # one, unless it was cut; none if all gradients are zero, whatever arrives
+    sources: tuple[tuple[str, int], ...]  # the first values: ("output", n) of the forward part, ("input", n), or ("seed", n)
+    found: tuple[tuple[int, bool], ...]  # for each gradient the number of its value, and whether nobody else reads that
+    reached: tuple[int, ...]  # which of the inputs that were asked for have a gradient, in the order of `found`
     tracked: tuple[bool, ...]  # which outputs of the forward part depend on them
     flows: tuple[bool, ...]  # through which outputs a gradient comes that matters
     graph: TypedGraph  # from the inputs and the seeds to the gradients, for gradients of gradients
@@ -139,13 +187,16 @@ class Program:
 
     def __init__(
         self, name: str, order: Sequence[Node], variables: Sequence[Node], heads: Sequence[Entry], given: Sequence[Spec],
-        context: Context, training: bool | None, wanted: Sequence[int], off: frozenset[str], static: bool,
+        context: Context, training: bool | None, wanted: Sequence[int], off: frozenset[str], static: bool, bulk: int | None = None,
+        several: bool = False,
     ) -> None:  # fmt: skip
+        """**Args** `bulk`: the most operators of a task of the backward part; `several`: gradients are added over several devices."""
         self.given = tuple(given)  # specs of the inputs
         self.context = context
         self.stages: list[Stage] = []
         self.again: Any = None  # its gradients as a CompiledGraph, when somebody has asked for theirs
-        graph = self._noted("specialize", specialize(name, order, variables, heads, given, training))
+        graph = specialize(name, order, variables, heads, given, training)
+        graph = self._noted("specialize", graph.replaced(on_gpu=device.array_module(context) is not np))
         self.draws = len(graph.draws)  # how many keys of random numbers it takes
         self.outputs = len(graph.heads)
         seeds: list[Node] = []
@@ -162,16 +213,19 @@ class Program:
         if gradient is None or not reached:
             self.forward = self._part("", graph.replaced(variables=tuple(variables)), off, static)
             if gradient is not None and any(tracked):
-                self.gradients = Gradients(None, (), (), tuple(tracked), (False,) * len(seeds), gradient)
+                self.gradients = Gradients((), (), (), (), tuple(tracked), (False,) * len(seeds), gradient)
             return
         first, second, handed = split(graph, self.outputs, seeds)
         self.forward = self._part("forward: ", first, off, static)
         places = {entry: ("output", position) for position, entry in reversed(list(enumerate(first.heads)))}
         places.update(((node, 0), ("input", position)) for position, node in enumerate(variables))
         places.update(((node, 0), ("seed", position)) for position, node in enumerate(seeds))
+        steps, numbers = self._steps(second, off, static, bulk, several)
+        read = {number for step in steps for number in step.reads}
         self.gradients = Gradients(
-            self._part("backward: ", second, off, static), tuple(places[entry] for entry in handed), tuple(reached), tuple(tracked),
-            tuple((seed, 0) in gradient.uses for seed in seeds), gradient.replaced(heads=gradient.heads[self.outputs :]),
+            steps, tuple(places[entry] for entry in handed), tuple((number, number not in read) for number in numbers), tuple(reached),
+            tuple(tracked), tuple((seed, 0) in gradient.uses for seed in seeds),
+            gradient.replaced(heads=gradient.heads[self.outputs :]),
         )  # fmt: skip
 
     def _noted(self, name: str, graph: TypedGraph) -> TypedGraph:
@@ -184,11 +238,35 @@ class Program:
                 graph = self._noted(title + name, apply(graph))
         return Part(self._noted(f"{title}memory", plan_memory(graph)), self.context, static)
 
+    def _steps(
+        self, graph: TypedGraph, off: frozenset[str], static: bool, bulk: int | None, several: bool
+    ) -> tuple[tuple[Step, ...], list[int]]:
+        """The backward part in pieces, and the numbers of the gradients among the values: first its variables, then what pieces give."""
+        runs = [graph.order]
+        if bulk is not None:
+            runs = by_number(graph, bulk)
+        elif several and cost_of(graph) >= WORTH_CUTTING:
+            runs = by_cost(graph, PIECES, lambda node: node_cost(graph, node))
+        pieces = cut(graph, runs)
+        values: list[Entry] = [(node, 0) for node in graph.variables]
+        number_of = {entry: number for number, entry in enumerate(values)}
+        steps = []
+        for number, piece in enumerate(pieces):
+            title = "backward: " if len(pieces) == 1 else f"backward {number + 1}: "
+            gives = range(len(values), len(values) + len(piece.gives))
+            reads = tuple(number_of[entry] for entry in piece.reads)
+            steps.append(Step(self._part(title, piece.graph, off, static), reads, tuple(gives)))
+            if len(pieces) == 1:
+                return tuple(steps), list(gives)
+            values += piece.gives
+            number_of.update(zip(piece.gives, gives))
+        return tuple(steps), [number_of[entry] for entry in graph.heads]
+
     @property
     def source(self) -> str:
         """The Python source, forward part first."""
-        backward = None if self.gradients is None else self.gradients.part
-        return "\n\n".join(part.source for part in (self.forward, backward) if part is not None)
+        steps = () if self.gradients is None else self.gradients.steps
+        return "\n\n".join(part.source for part in (self.forward, *(step.part for step in steps)))
 
     def report(self) -> str:
         """What each pass did: operators and bytes of values after it, and its own words. (Bytes of one part, after the split.)"""

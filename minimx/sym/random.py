@@ -94,11 +94,6 @@ def exponential(scale: Parameter = 1.0, shape: ShapeLike | None = None, dtype: D
     return _draw(_ops.RandomExponential, _ops.sample_exponential, {"lam": 1.0 / scale}, shape, dtype, how)
 
 
-def random_exponential(lam: Parameter = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None, **how: Any) -> Symbol:
-    """`exponential` by its rate `lam`, `1 / scale`: the older function. **Source** MXNet `sym.random_exponential`."""
-    return _draw(_ops.RandomExponential, _ops.sample_exponential, {"lam": lam}, shape, dtype, how)
-
-
 def gamma(
     alpha: Parameter = 1.0, beta: Parameter = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None, **how: Any
 ) -> Symbol:
@@ -124,11 +119,11 @@ def generalized_negative_binomial(
 
 
 def multinomial(
-    data: Symbol, shape: ShapeLike | None = None, get_prob: bool = False, dtype: DTypeLike = "int32", **how: Any
+    data: Symbol, shape: ShapeLike | None = None, get_prob: bool = True, dtype: DTypeLike = "int32", **how: Any
 ) -> Symbol:
     """Numbers of classes, drawn with the probabilities `data` along the last axis; with `get_prob` their logarithms as a second output.
 
-    **Source** MXNet `sym.random.multinomial`.
+    **Source** MXNet `sym.random.multinomial`, where `get_prob` is True unless given, as it is not in `nd.random`.
     """
     return sample_multinomial(data, shape, get_prob, dtype, **how)
 
@@ -139,11 +134,94 @@ def randint(low: int, high: int, shape: ShapeLike | None = None, dtype: DTypeLik
     return _draw(_ops.RandomRandint, None, parameters, shape, dtype, how)
 
 
-# MXNet's older names, which `sym` has
-random_uniform = uniform
-random_normal = normal
-random_poisson = poisson
-random_gamma = gamma
-random_negative_binomial = negative_binomial
-random_generalized_negative_binomial = generalized_negative_binomial
-random_randint = randint
+# ---- MXNet's older names, with the arguments in another order
+
+
+def random_uniform(
+    low: Parameter = 0.0,
+    high: Parameter = 1.0,
+    shape: ShapeLike | None = None,
+    ctx: Any = None,
+    dtype: DTypeLike = None,
+    **how: Any,
+) -> Symbol:
+    """`random.uniform` with a device before the dtype; a graph gets its device when it is bound."""
+    return uniform(low, high, shape, dtype, **how)
+
+
+def random_normal(
+    loc: Parameter = 0.0,
+    scale: Parameter = 1.0,
+    shape: ShapeLike | None = None,
+    ctx: Any = None,
+    dtype: DTypeLike = None,
+    **how: Any,
+) -> Symbol:
+    """`random.normal` with a device before the dtype; a graph gets its device when it is bound."""
+    return normal(loc, scale, shape, dtype, **how)
+
+
+def random_poisson(
+    lam: Parameter = 1.0,
+    shape: ShapeLike | None = None,
+    ctx: Any = None,
+    dtype: DTypeLike = None,
+    **how: Any,
+) -> Symbol:
+    """`random.poisson` with a device before the dtype; a graph gets its device when it is bound."""
+    return poisson(lam, shape, dtype, **how)
+
+
+def random_gamma(
+    alpha: Parameter = 1.0,
+    beta: Parameter = 1.0,
+    shape: ShapeLike | None = None,
+    ctx: Any = None,
+    dtype: DTypeLike = None,
+    **how: Any,
+) -> Symbol:
+    """`random.gamma` with a device before the dtype; a graph gets its device when it is bound."""
+    return gamma(alpha, beta, shape, dtype, **how)
+
+
+def random_negative_binomial(
+    k: Any = 1,
+    p: Parameter = 1.0,
+    shape: ShapeLike | None = None,
+    ctx: Any = None,
+    dtype: DTypeLike = None,
+    **how: Any,
+) -> Symbol:
+    """`random.negative_binomial` with a device before the dtype; a graph gets its device when it is bound."""
+    return negative_binomial(k, p, shape, dtype, **how)
+
+
+def random_generalized_negative_binomial(
+    mu: Parameter = 1.0,
+    alpha: Parameter = 1.0,
+    shape: ShapeLike | None = None,
+    ctx: Any = None,
+    dtype: DTypeLike = None,
+    **how: Any,
+) -> Symbol:
+    """`random.generalized_negative_binomial` with a device before the dtype; a graph gets its device when it is bound."""
+    return generalized_negative_binomial(mu, alpha, shape, dtype, **how)
+
+
+def random_randint(
+    low: int,
+    high: int,
+    shape: ShapeLike | None = None,
+    ctx: Any = None,
+    dtype: DTypeLike = None,
+    **how: Any,
+) -> Symbol:
+    """`random.randint` with a device before the dtype; a graph gets its device when it is bound."""
+    return randint(low, high, shape, dtype, **how)
+
+
+def random_exponential(
+    lam: Parameter = 1.0, shape: ShapeLike | None = None, ctx: Any = None, dtype: DTypeLike = None, **how: Any
+) -> Symbol:
+    """`exponential` by its rate `lam`, `1 / scale`. **Source** MXNet `sym.random_exponential`."""
+    return _draw(_ops.RandomExponential, _ops.sample_exponential, {"lam": lam}, shape, dtype, how)

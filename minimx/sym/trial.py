@@ -13,6 +13,7 @@ over a graph. Book: chapter 3.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
@@ -107,6 +108,7 @@ def shapes(op: Op, inputs: Shapes, outputs: Shapes, present: Present, dtypes: DT
         return inputs, _shapes(rule(op, inputs, present, kinds))
     if op.name not in NEEDS_WHOLE_SHAPES:
         inputs, outputs = _with_kept_shape(op, inputs, outputs, present)
+        inputs = _with_kept_size(op, inputs, outputs)
     base = filled(op, inputs, present, kinds)
     if _all_whole(base, present):
         return base, _shapes(rule(op, base, present, kinds))
@@ -325,6 +327,16 @@ def _with_kept_shape(op: Op, inputs: Shapes, outputs: Shapes, present: Present) 
             together = functools.reduce(merged, same, outputs[0])
             return tuple(together if kept else shape for shape, kept in zip(inputs, keeps)), (together, *outputs[1:])
     return inputs, outputs
+
+
+def _with_kept_size(op: Op, inputs: Shapes, outputs: Shapes) -> Shapes:
+    """Where the output is the first input in another shape, its one unknown length: the output has as many elements."""
+    if not op.aliases or not inputs or inputs[0] is None or inputs[0].count(0) != 1 or not is_whole(outputs[0]):
+        return inputs
+    known, size = math.prod(filter(None, inputs[0])), math.prod(outputs[0] or ())
+    if size % known:
+        return inputs
+    return tuple(length or size // known for length in inputs[0]), *inputs[1:]
 
 
 def merged(old: Shape | None, new: Shape | None) -> Shape | None:

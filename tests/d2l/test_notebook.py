@@ -9,8 +9,9 @@ import types
 import pytest
 
 import minimx as mx
+from minimx import progress
 from minimx.base import ArgumentError
-from minimx.d2l import notebook, timing
+from minimx.d2l import timing
 
 
 def test_progress_yields_the_items_and_is_silent_where_nobody_watches(capsys):
@@ -37,8 +38,8 @@ def test_progress_without_tqdm(monkeypatch):
 def test_a_notebook_is_watched_where_its_front_end_takes_input(monkeypatch, asks):
     shell = types.SimpleNamespace(kernel=types.SimpleNamespace(_allow_stdin=asks))
     monkeypatch.delenv("MINIMX_PROGRESS", raising=False)
-    monkeypatch.setattr(notebook, "ipython_shell", lambda: shell)
-    assert notebook.someone_watches() is asks
+    monkeypatch.setattr(progress, "ipython_shell", lambda: shell)
+    assert progress.someone_watches() is asks
 
 
 class Sample:

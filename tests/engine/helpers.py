@@ -21,6 +21,11 @@ PATIENT = 30.0  # seconds after which a test that waits for another thread gives
 LARGE = 40_000  # elements: too many for the pushing thread to run an operation on them at once
 
 
+def examples(usual: int) -> int:
+    """How many random programs or graphs to try: MINIMX_EXAMPLES, if that is set."""
+    return int(os.environ.get("MINIMX_EXAMPLES", usual))
+
+
 @attributes
 class Call(Op):
     """data + 1, elementwise, by a kernel that calls `function` first."""

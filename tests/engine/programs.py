@@ -16,10 +16,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minimx import cpu, engine, nd
+from minimx import cpu, engine, gpu, nd
+from minimx.base import OutOfMemoryError
+from minimx.device import capacity, copy_lane
 from minimx.nd.entry import invoke
 from minimx.nd.ndarray import NDArray
 from minimx.op import Kind, Op, Spec, attributes
+from minimx.storage import empty
 
 REGISTERS = 5
 SMALL, LARGE = 8, 40_000  # elements: run at once by the pushing thread; recorded, and fused in groups
@@ -83,6 +86,63 @@ class AddInto(Op):
         return ()
 
 
+@attributes
+class Slow(Op):
+    """data * 2 + 1 by a kernel that takes its time: a large one is a task of its own."""
+
+    name: ClassVar[str] = "slow_for_test"
+
+    step: Any
+
+    def infer(self, data: Spec) -> Spec:
+        return data
+
+    def kernel(self, xp: Any, data: Any) -> Any:
+        _delay(self.step)
+        return data * 2 + 1
+
+
+@attributes
+class ExplodingCopy(Op):
+    """A copy to another device that fails on the way."""
+
+    name: ClassVar[str] = "exploding_copy"
+    crosses_devices = True
+
+    number: int
+    source: Any
+    target: Any
+
+    def lane(self, context: Any) -> Any:
+        return copy_lane(self.source, self.target)
+
+    def infer(self, data: Spec) -> Spec:
+        return data
+
+    def kernel(self, xp: Any, data: Any) -> Any:
+        raise Boom(f"number {self.number}")
+
+
+@attributes
+class Allocate(Op):
+    """An operation that needs more memory than a GPU has."""
+
+    name: ClassVar[str] = "allocate_for_test"
+
+    number: int
+    context: Any
+
+    def infer(self, data: Spec) -> Spec:
+        return data
+
+    def kernel(self, xp: Any, data: Any) -> Any:
+        if capacity(self.context) is not None:
+            with contextlib.suppress(OutOfMemoryError):
+                empty(Spec.of((capacity(self.context),), "float32"), self.context)
+                raise AssertionError("there was memory enough")
+        raise Boom(f"number {self.number}")
+
+
 @dataclass(frozen=True)
 class Step:
     """One instruction: what to do, with which registers, and a number that it may use."""
@@ -107,13 +167,21 @@ class Program:
     bulk: int
     gated: int  # this many registers are held back until `gate_opens`
     gate_opens: int  # position at which the gate opens
+    devices: str = ""  # a letter each: c a CPU, g a GPU, between which arrays must be copied; by default all are CPUs
 
     def contexts(self) -> list[Any]:
+        if self.devices:
+            return [gpu(number) if kind == "g" else cpu(number) for number, kind in enumerate(self.devices)]
         first = 0 if self.workers == 1 else 4  # lanes keep their number of workers: two kinds of programs use other devices
         return [cpu(first + number) for number in range(self.lanes)]
 
 
 Effect = tuple[list[int], Callable[[list[NDArray]], NDArray | None], str]
+
+
+def at(array: NDArray, other: NDArray) -> NDArray:
+    """`array` where it can be combined with `other`: itself in host memory, else a copy on the device of `other`."""
+    return array if array.context.host and other.context.host else array.as_in_context(other.context)
 
 
 def effect(step: Step, registers: list[NDArray]) -> Effect:
@@ -131,9 +199,9 @@ def effect(step: Step, registers: list[NDArray]) -> Effect:
         return call
 
     if step.what == "add":
-        return [b, c], lambda r: r[b] + r[c], "new"
+        return [b, c], lambda r: r[b] + at(r[c], r[b]), "new"
     if step.what == "chain":
-        return [b, c], lambda r: nd.maximum(r[b] * 0.5 + r[c], r[b]) - 1, "new"
+        return [b, c], lambda r: nd.maximum(r[b] * 0.5 + at(r[c], r[b]), r[b]) - 1, "new"
     if step.what == "reverse":
         return [b], lambda r: invoke(Reverse(), [r[b]])[0], "new"
     if step.what == "view":
@@ -143,9 +211,9 @@ def effect(step: Step, registers: list[NDArray]) -> Effect:
     if step.what == "copy":
         return [b], lambda r: r[b].copyto(r[c].context), "new"
     if step.what == "iadd":
-        return [a, b], write(lambda r: r[a].__iadd__(r[b])), "write"
+        return [a, b], write(lambda r: r[a].__iadd__(at(r[b], r[a]))), "write"
     if step.what == "out":
-        return [b, c], write(lambda r: nd.maximum(r[b], r[c], out=r[a])), "write"
+        return [b, c], write(lambda r: nd.maximum(at(r[b], r[a]), at(r[c], r[a]), out=r[a])), "write"
     if step.what == "fill":
         return [], write(lambda r: r[a].__setitem__(slice(None), number % 7)), "write"
     if step.what == "fill_part":
@@ -153,31 +221,43 @@ def effect(step: Step, registers: list[NDArray]) -> Effect:
     if step.what == "copy_part":  # r[a] and r[b] may be one array: the value is a view of what is overwritten
         return [b], write(lambda r: r[a].__setitem__(slice(start, stop), r[b][half - start : 2 * half - start] + 1)), "part"
     if step.what == "view_iadd":
-        return [a, b], write(lambda r: r[a][start:stop].__iadd__(r[b][0:half])), "part"
+        return [a, b], write(lambda r: r[a][start:stop].__iadd__(at(r[b][0:half], r[a]))), "part"
     if step.what == "index_write":
         index = [0, start, size - 1]
         return [a, b], write(lambda r: r[a].__setitem__(index, r[b][0:3])), "part"
     if step.what == "add_into":
-        return [a, b], write(lambda r: invoke(AddInto(), [r[a], r[b]])), "part"
+        return [a, b], write(lambda r: invoke(AddInto(), [r[a], at(r[b], r[a])])), "part"
     if step.what == "push":
-        return [b, c, a], write(lambda r: engine.push(_combine(step), reads=[r[b], r[c]], writes=[r[a]])), "part"
+        moved = lambda r: [at(r[b], r[a]), at(r[c], r[a])]  # noqa: E731
+        return [b, c, a], write(lambda r: engine.push(_combine(step), reads=moved(r), writes=[r[a]])), "part"
     if step.what == "push_view":
-        return [b, a], write(lambda r: engine.push(_accumulate(step), reads=[r[b][0:half]], writes=[r[a][start:stop]])), "part"
+        part = lambda r: at(r[b][0:half], r[a])  # noqa: E731
+        return [b, a], write(lambda r: engine.push(_accumulate(step), reads=[part(r)], writes=[r[a][start:stop]])), "part"
+    if step.what == "heavy":
+        return [b], lambda r: invoke(Slow(step), [r[b]])[0], "new"
+    if step.what == "nested":
+        return [b, a], write(lambda r: engine.push(_nested(step, r[a].context), reads=[at(r[b], r[a])], writes=[r[a]])), "part"
+    if step.what == "explode_copy":
+        return [b], lambda r: invoke(ExplodingCopy(number, r[b].context, r[c].context), [r[b]], None, r[c].context)[0], "new"
+    if step.what == "out_of_memory":
+        return [b], lambda r: invoke(Allocate(number, r[b].context), [r[b]])[0], "new"
     if step.what == "explode":
         return [b], lambda r: invoke(Explode(number), [r[b]])[0], "new"
     if step.what == "explode_out":
-        return [b], write(lambda r: invoke(Explode(number), [r[b]], r[a])), "write"
+        return [b], write(lambda r: invoke(Explode(number), [at(r[b], r[a])], r[a])), "write"
     if step.what == "explode_into":
-        return [a, b], write(lambda r: invoke(AddInto(number), [r[a], r[b]])), "part"
+        return [a, b], write(lambda r: invoke(AddInto(number), [r[a], at(r[b], r[a])])), "part"
     assert step.what == "push_explode"
-    return [b, a], write(lambda r: engine.push(_explode(step), reads=[r[b]], writes=[r[a]])), "part"
+    return [b, a], write(lambda r: engine.push(_explode(step), reads=[at(r[b], r[a])], writes=[r[a]])), "part"
 
 
 WHATS = (
     "add", "chain", "reverse", "view", "detach", "copy", "iadd", "out", "fill", "fill_part", "copy_part", "view_iadd", "index_write",
     "add_into", "push", "push_view", "explode", "explode_out", "explode_into", "push_explode", "read", "share", "wait_all",
 )  # fmt: skip
+STRESS = (*WHATS, "heavy", "nested", "explode_copy", "out_of_memory")
 SYNCS = ("read", "share", "wait_all")
+ON_GPUS = tuple(what for what in WHATS if what != "share")  # NumPy cannot see the memory of a GPU
 
 
 def _delay(step: Step) -> None:
@@ -196,9 +276,28 @@ def _combine(step: Step) -> Callable[..., None]:
 def _accumulate(step: Step) -> Callable[..., None]:
     def accumulate(source: Any, out: Any) -> None:
         _delay(step)
-        out += source
+        out += source * 1  # a copy: the two may overlap
 
     return accumulate
+
+
+def _nested(step: Step, context: Any) -> Callable[..., None]:
+    """A task that has tasks of its own on all lanes, also on the one that it runs in, and waits for them."""
+
+    def nested(source: Any, out: Any) -> None:
+        parts = [nd.full((3,), float(step.number + number), ctx=each) for number, each in enumerate((context, cpu(0), cpu(1)))]
+        for part in parts:
+            engine.push(_increment, writes=[part], context=part.context)
+        total = parts[0] + parts[1].as_in_context(context) + parts[2].as_in_context(context)
+        engine.push(_increment, writes=[total])
+        total = invoke(Slow(step), [total])[0]
+        out[...] = out * 0.5 + source + float(total.asnumpy()[0])
+
+    return nested
+
+
+def _increment(array: Any) -> None:
+    array += 1
 
 
 def _explode(step: Step) -> Callable[..., None]:
@@ -215,7 +314,7 @@ def start(program: Program) -> list[NDArray]:
     made = []
     for number in range(REGISTERS):
         values = np.arange(program.size, dtype=np.float32) % (number + 5)
-        if number == 0:
+        if number == 0 and not program.devices:
             made.append(nd.from_numpy(values))  # memory that somebody else sees: it must be written to, never replaced
         else:
             made.append(nd.array(values, ctx=contexts[number % len(contexts)]))
@@ -235,6 +334,9 @@ def outcome(array: NDArray) -> Any:
         return told(error)
 
 
+Outcome = Callable[[NDArray], Any]
+
+
 def share(array: NDArray, shared: list[tuple[Any, NDArray]]) -> None:
     """Let NumPy see the memory of an array, and remember both."""
     shared.append((np.from_dlpack(array), array))
@@ -250,8 +352,8 @@ def seen_outside(shared: list[tuple[Any, NDArray]], end: Callable[[NDArray], Any
     return log
 
 
-def run(program: Program) -> list[Any]:
-    """All that the program reads, and all registers at its end: values, or what failures say."""
+def run(program: Program, outcome: Outcome = outcome) -> list[Any]:
+    """All that the program reads, and all registers at its end: values, or what failures say. `outcome` reads them."""
     log: list[Any] = []
     shared: list[tuple[Any, NDArray]] = []
     gate = threading.Event()
@@ -330,6 +432,6 @@ def run_naively(program: Program) -> list[Any]:
 def same(left: Sequence[Any], right: Sequence[Any]) -> bool:
     """Whether two logs are equal, bit for bit."""
     return len(left) == len(right) and all(
-        (one == other) if isinstance(one, str) or isinstance(other, str) else np.array_equal(one, other)
+        type(one) is type(other) and (one == other if isinstance(one, str) else np.array_equal(one, other))
         for one, other in zip(left, right)
     )

@@ -5,6 +5,7 @@ Tasks are held back with events, so that what is tested does not depend on who i
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 
@@ -14,6 +15,7 @@ import threadpoolctl
 
 import minimx as mx
 from minimx import MXNetError, cpu, engine, nd
+from minimx.base import ArgumentError
 from minimx.engine import front, lanes
 from minimx.engine.lanes import scheduler
 from minimx.engine.task import Task
@@ -710,3 +712,18 @@ def test_what_a_task_pushes_to_its_own_lane_runs_beside_it() -> None:
 
     engine.push(outer, name="outer")
     engine.waitall()
+
+
+def test_urgent_work_goes_first() -> None:
+    """Of what is ready in a lane the highest priority runs first, and of equals the oldest."""
+    device, held = cpu(8), threading.Event()
+    order: list[str] = []
+    engine.push(lambda: held.wait(PATIENT), context=device)
+    for name, value in (("a", 0), ("b", -1), ("c", 2), ("d", 0), ("e", 2), ("f", -1)):
+        with engine.priority(value):
+            engine.push(functools.partial(order.append, name), context=device, name=name)
+    held.set()
+    until(lambda: not scheduler.in_flight)  # without helping
+    assert order == ["c", "e", "a", "d", "b", "f"]
+    with pytest.raises(ArgumentError, match=r"engine\.priority"), engine.priority("high"):  # type: ignore[arg-type]
+        pass

@@ -283,6 +283,31 @@ def test_ctrl_c_while_helping_is_raised_and_loses_only_that_result(gates: Gates,
     assert fine.asnumpy()[0] == 2
 
 
+@pytest.mark.parametrize("sync", ["asnumpy", "waitall"])
+@pytest.mark.parametrize("ready", [False, True])
+def test_ctrl_c_between_closing_a_task_and_its_lane_loses_nothing(
+    gates: Gates, monkeypatch: pytest.MonkeyPatch, ready: bool, sync: str
+) -> None:
+    gate = gates.hold(context=cpu(0))  # no worker closes the segment
+    y = nd.ones((LARGE,)) + 1
+
+    def interrupted(task: Any, *_: Any, **__: Any) -> None:
+        task.state = lanes.READY if ready else task.state
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scheduler, "_make_ready", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            y.asnumpy()
+    if sync == "waitall":
+        gate.set()
+        engine.waitall()
+    assert y.asnumpy()[0] == 2
+    gate.set()
+    engine.waitall()
+    assert not scheduler.in_flight
+
+
 def test_an_interrupted_recording_can_still_be_waited_for(gates: Gates, monkeypatch: pytest.MonkeyPatch) -> None:
     from minimx.engine import segment
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import shutil
+import zipfile
 
 import numpy as np
 import pytest
@@ -176,27 +179,98 @@ def test_pretrained_from_a_folder(trained, monkeypatch):
     assert not path.exists()
 
 
-def test_pretrained_with_other_contents(trained):
+def packed(path, archive, inside=None):
+    """The file at `path` in an archive, as MXNet's project publishes it."""
+    with zipfile.ZipFile(archive, "w") as file:
+        file.write(path, inside or path.name)
+    path.unlink()
+
+
+def test_pretrained_from_an_archive_in_the_folder(trained):
+    net, data, path = trained
+    packed(path, path.with_suffix(".zip"))
+    again = vision.get_model(SMALL, pretrained=True, root=path.parent, classes=4)
+    np.testing.assert_array_equal(again(data).asnumpy(), net(data).asnumpy())
+    assert path.exists()
+    assert path.with_suffix(".zip").exists()  # it is the user's
+
+
+def test_pretrained_by_download(trained, monkeypatch, tmp_path, capsys):
+    net, data, path = trained
+    published = tmp_path / "published" / "gluon" / "models"
+    published.mkdir(parents=True)
+    packed(path, published / f"{path.stem}.zip")
+    monkeypatch.setenv("MXNET_GLUON_REPO", (tmp_path / "published").as_uri())
+    root = tmp_path / "new" / "models"
+    again = vision.get_model(SMALL, pretrained=True, root=root, classes=4)
+    np.testing.assert_array_equal(again(data).asnumpy(), net(data).asnumpy())
+    assert [each.name for each in root.iterdir()] == [path.name]  # no archive is left
+    assert "Downloading" in capsys.readouterr().out
+    # A damaged file is replaced
+    (root / path.name).write_bytes(b"half a file")
+    assert model_store.get_model_file(SMALL, root) == str(root / path.name)
+    assert hashlib.sha1((root / path.name).read_bytes()).hexdigest() == model_store._model_sha1[SMALL]
+
+
+def test_pretrained_with_other_contents(trained, monkeypatch):
     _, _, path = trained
     path.write_bytes(path.read_bytes() + b"x")
-    with pytest.raises(FileFormatError, match=r"its SHA-1 checksum is not [0-9a-f]{40}\. Nothing is downloaded"):
+    monkeypatch.setenv("MXNET_GLUON_REPO", path.parent.as_uri())
+    with pytest.raises(FileFormatError, match=r"its SHA-1 checksum is not [0-9a-f]{40}\. It could not be replaced: .* Get file"):
         vision.mobilenet_v2_0_25(pretrained=True, root=str(path.parent))
+    assert path.exists()
+
+
+@pytest.mark.parametrize("fault", ["cut off", "other contents", "other name", "no archive"])
+def test_a_broken_archive_leaves_nothing(fault, trained, monkeypatch, tmp_path):
+    _, _, path = trained
+    published = tmp_path / "gluon" / "models"
+    published.mkdir(parents=True)
+    archive = published / f"{path.stem}.zip"
+    if fault == "other contents":
+        path.write_bytes(b"parameters of somebody")
+    packed(path, archive, "other.params" if fault == "other name" else None)
+    if fault == "cut off":
+        archive.write_bytes(archive.read_bytes()[:-400])
+    if fault == "no archive":
+        archive.write_text("<html>try again later</html>")
+    monkeypatch.setenv("MXNET_GLUON_REPO", tmp_path.as_uri())
+    root = tmp_path / "models"
+    with pytest.raises(FileFormatError, match=f"Get file.*{path.stem}.zip and unpack it into"):
+        model_store.get_model_file(SMALL, root)
+    assert list(root.iterdir()) == []
+
+
+def test_a_full_disk_is_named(trained, monkeypatch):
+    _, _, path = trained
+    packed(path, path.with_suffix(".zip"))
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        model_store.get_model_file(SMALL, path.parent)
+    assert caught.value.errno == errno.ENOSPC
+    assert {each.name for each in path.parent.iterdir()} == {path.with_suffix(".zip").name}
 
 
 @pytest.mark.parametrize("name", vision._MODELS)
 def test_pretrained_without_a_file(name, tmp_path, monkeypatch):
     file = f"{name}-{model_store.short_hash(name)}"
+    assert (
+        model_store.repository.url("gluon/models", "x")
+        == "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/gluon/models/x"
+    )
+    monkeypatch.setenv("MXNET_GLUON_REPO", (tmp_path / "none").as_uri() + "/")
     with pytest.raises(MissingFileError) as caught:
         vision.get_model(name, pretrained=True, root=str(tmp_path / "models"))
     for part in (
         str(tmp_path / "models" / f"{file}.params"),
-        f"https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/gluon/models/{file}.zip",
+        f"Get {(tmp_path / 'none').as_uri()}/gluon/models/{file}.zip and unpack it into {tmp_path / 'models'}",
+        "as `root`",
     ):
         assert part in str(caught.value)
-    assert not (tmp_path / "models").exists()
-    monkeypatch.setenv("MXNET_GLUON_REPO", "https://example.org/")
-    with pytest.raises(MissingFileError, match=rf"Get https://example\.org/gluon/models/{name}"):
-        model_store.get_model_file(name, root=tmp_path)
 
 
 def test_no_folder_to_purge(tmp_path):

@@ -494,7 +494,6 @@ BAD = {
     "dimensions": (lambda: contrib.Conv2DRNNCell((2, 5, 5), 3, (3, 3, 3), 3), ArgumentError, "i2h_kernel=.* must be a number"),
     "conv layout": (lambda: contrib.Conv2DRNNCell((2, 5, 5), 3, 3, 3, conv_layout="NCW"), ArgumentError, "conv_layout='NCW' is none of 2"),
     "input shape": (lambda: contrib.Conv2DRNNCell((2, 5), 3, 3, 3), ArgumentError, "must have 3 lengths"),
-    "old module": (lambda: mx.rnn, AttributeError, "gluon.rnn has recurrent layers"),
     "fused": (lambda: init.FusedRNN(None, 3, 1, "foo"), ArgumentError, "mode='foo' is not known"),
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ import minimx as mx
 from minimx import autograd, gluon, init, lr_scheduler, nd, optimizer
 from minimx.base import ArgumentError, FileFormatError
 from minimx.gluon import nn
-from minimx.gluon.local_store import KINDS, LocalStore
+from minimx.parallel.kvstore import LOCAL, KVStore
 
 TWO = [mx.cpu(0), mx.cpu(1)]
 MODES = [True, False]  # update_on_kvstore
@@ -164,7 +164,7 @@ def test_a_device_that_computed_nothing_adds_nothing(on_store):
 
 
 @pytest.mark.parametrize("on_store", MODES)
-@pytest.mark.parametrize("kvstore", KINDS)
+@pytest.mark.parametrize("kvstore", LOCAL)
 def test_gradients_are_added(kvstore, on_store):
     x = parameter(devices=TWO)
     trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1.0, "momentum": 0.5}, kvstore, update_on_kvstore=on_store)
@@ -256,7 +256,7 @@ def test_a_store_of_ones_own():
 
         def pushpull(self, key, value, out=None, priority=0):
             self.calls.append(("pushpull", key))
-            LocalStore().pushpull(key, value, out)
+            KVStore("device").pushpull(key, value, out)
 
     x, store = parameter(devices=TWO), Adding()
     trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1.0}, kvstore=store)
@@ -334,6 +334,43 @@ def test_states_in_a_file(tmp_path, devices, on_store):
     assert updater.optimizer is second._optimizer
 
 
+@pytest.mark.parametrize(("batch_size", "message"), [
+    (0, "batch_size is 0; gradients are divided by it, so it must be above 0"),
+    (-2, "must be above 0"),
+    (float("nan"), "must be above 0"),
+    ("many", "batch_size must be a number, got 'many'"),
+    (None, "batch_size must be a number, got None"),
+])  # fmt: skip
+def test_batch_sizes_that_divide_nothing(batch_size, message):
+    net = nn.Dense(1, in_units=1)
+    net.initialize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", update_on_kvstore=False)
+    for method in (trainer.step, trainer.update):
+        with pytest.raises(ArgumentError, match=message):
+            method(batch_size)
+
+
+def test_learning_rates_that_are_no_numbers():
+    net = nn.Dense(1, in_units=1)
+    net.initialize()
+    with pytest.raises(ArgumentError, match="SGD: learning_rate must be a number, got 'fast'"):
+        gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": "fast"})
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": np.float32(0.5)})
+    with pytest.raises(ArgumentError, match="learning_rate must be a number, got None"):
+        trainer.set_learning_rate(None)
+    assert trainer.learning_rate == 0.5
+
+
+def test_errors_about_states_name_the_file(tmp_path):
+    net = nn.Dense(1, in_units=1)
+    net.initialize()
+    (tmp_path / "cut.states").write_bytes(b"\x12\x01")
+    for on_store in (False, True):
+        trainer = gluon.Trainer(net.collect_params(), "sgd", kvstore=KVStore("local"), update_on_kvstore=on_store)
+        with pytest.raises(FileFormatError, match=r"cut\.states: .*byte 0"):
+            trainer.load_states(tmp_path / "cut.states")
+
+
 def test_states_of_mxnet_are_refused(tmp_path):
     path = tmp_path / "states"
     path.write_bytes(pickle.dumps({0: None}))
@@ -368,14 +405,12 @@ def test_errors():
         gluon.Trainer([x], optimizer.SGD(), {"wd": 1})
     with pytest.raises(ValueError, match="no optimizer is called 'sdg'"):
         gluon.Trainer([x], "sdg")
-    with pytest.raises(ArgumentError, match="no kvstore 'dist_sync' here; choose one of 'device', 'local'"):
-        gluon.Trainer([x], "sgd", kvstore="dist_sync")
-    with pytest.raises(ArgumentError, match="no kvstore 'nccl' here"):
-        LocalStore("nccl")
-    with pytest.raises(ArgumentError, match="compression_params"):
-        gluon.Trainer([x], "sgd", compression_params={"type": "2bit"})
-    with pytest.raises(AssertionError, match="call set_optimizer first"):
-        LocalStore().save_optimizer_states("x")
+    with pytest.raises(ArgumentError, match=r"no kvstore 'dist_async' here \(its servers .*\); choose one of 'local', 'device'"):
+        gluon.Trainer([x], "sgd", kvstore="dist_async")
+    with pytest.raises(ArgumentError, match="kvstore is 3; the name of a store is wanted"):
+        gluon.Trainer([x], "sgd", kvstore=3)
+    with pytest.raises(ArgumentError, match="TestStore does not compress"):
+        gluon.Trainer([x], "sgd", kvstore=mx.kv.TestStore(), compression_params={"type": "2bit"})._init_kvstore()
 
 
 def test_parameters_that_moved():

@@ -86,3 +86,26 @@ def test_text_helpers():
     assert utils.brief_list("abc") == "'a', 'b', 'c'"
     assert utils.brief_list(range(20)) == "'0', '1', '2', ..., '17', '18', '19'"
     assert utils.indented("a\nb\nc", 2) == "a\n  b\n  c"
+
+
+def test_replace_file(tmp_path):
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_bytes(b"old")
+    new.write_bytes(b"new")
+    utils.replace_file(new, old)
+    assert (old.read_bytes(), new.exists()) == (b"new", False)
+    new.write_bytes(b"new")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="folder"):
+        utils.replace_file(new, tmp_path / "folder")
+    assert not new.exists()
+
+
+def test_shape_is_known():
+    assert utils.shape_is_known((1, 2))
+    assert not any(utils.shape_is_known(shape) for shape in [None, (), (0, 1), (3, 0)])
+    for shape in [(-1,), "ab", (1.5,)]:
+        with pytest.raises(ValueError, match="shape"):
+            utils.shape_is_known(shape)
+    with pytest.raises(AssertionError):
+        utils.shape_is_known((-1,))

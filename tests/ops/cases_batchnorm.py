@@ -195,11 +195,6 @@ SYNCHRONIZED = [
                 "key is missing; pass a text",
             ),
             Bad(
-                lambda nd: in_step(nd.ones((2, 3)), nd.ones((3,)), nd.ones((3,)), ndev=2),
-                ArgumentError,
-                "ndev is 2, but statistics over several devices are not there yet; use ndev=1",
-            ),
-            Bad(
                 lambda nd: in_step(nd.ones((2, 3)), nd.ones((3,)), nd.ones((3,)), ndev=0),
                 ArgumentError,
                 "ndev is 0; it must be 1",
@@ -260,6 +255,15 @@ GRADIENTS = [
         ],
         rtol=ROUGH,
         label="fix-gamma",
+    ),
+    Case(  # over several devices: tests/parallel
+        "_backward_SyncBatchNorm",
+        lambda head, x, gamma, mean, scale: apply(
+            sync_batchnorm.SyncBatchNormBackward(1, 1e-3, 0.9, False, 1, "key"), head, x, gamma, mean, scale, *states(gamma.dtype)
+        ),
+        GRADIENT_INPUTS,
+        gradients,
+        rtol=ROUGH,
     ),
 ]
 

@@ -457,6 +457,22 @@ FACTOR = [
         ),
     ),
     Case(
+        "_linalg_potrf",
+        lambda a: factor.linalg_potrf(spd(a), lower=False),
+        (normal(2, 3, 3),),
+        lambda a: t(np.linalg.cholesky(spd_of(a))),
+        rtol=LAPACK,
+        label="upper",
+    ),
+    Case(
+        "_linalg_potri",
+        lambda a: factor.linalg_potri(a, lower=False),
+        (well_conditioned(2, 3, 3),),
+        lambda a: np.linalg.inv(t(np.triu(a)) @ np.triu(a)),
+        rtol=LAPACK,
+        label="upper",
+    ),
+    Case(
         "_linalg_potri",
         factor.linalg_potri,
         (well_conditioned(2, 3, 3),),

@@ -298,6 +298,16 @@ LEAKY += [
         lambda x, gamma: np.where(x > 0, x, gamma * x),
         "prelu-vector",
     ),
+    *(
+        outside_kernel(
+            "LeakyReLU",
+            lambda x, gamma: nn.LeakyReLU(x, gamma, act_type="prelu"),
+            (distinct(2, 3, 4), normal(*shape)),
+            lambda x, gamma: np.where(x > 0, x, gamma[:, :, None] * x),
+            f"prelu-{shape[0]}-{shape[1]}",
+        )
+        for shape in ((2, 3), (1, 3), (2, 1))
+    ),
     outside_kernel(
         "LeakyReLU",
         lambda x: nn.LeakyReLU(x, act_type="rrelu"),
@@ -764,6 +774,16 @@ OTHER_LOSSES = [
             ("valid", {"normalization": "valid", "valid_thresh": 0.5}, 2),
             ("none-valid", {"normalization": "valid", "valid_thresh": 9}, 6),
         )
+    ),
+    *(
+        loss_row(
+            "MakeLoss",
+            lambda x: loss.MakeLoss(x, grad_scale=6, normalization="batch"),
+            (lambda rng, shape=shape: rng.standard_normal(shape),),
+            lambda x, value=value: np.full_like(x, value),
+            f"batch of {len(shape)}",
+        )
+        for shape, value in (((3,), 6), ((1, 3, 2), 2), ((2, 3, 1, 4), 1))
     ),
 ]
 

@@ -124,6 +124,13 @@ POOLING = [
     row("3D", distinct(1, 2, 3, 4, 5), kernel=(2, 2, 3), stride=(1, 2, 2)),
     row("3D-avg", normal(1, 2, 3, 4, 5), kernel=(2, 2, 3), stride=(1, 2, 2), pad=(1, 1, 0), pool_type="avg"),
     row("same", distinct(2, 1, 7), kernel=(3,), stride=(2,), pooling_convention="same"),
+    Case(
+        "Pooling",
+        lambda x: pool.Pooling(x, 2, stride=2, pad=(0, 0, 0)),  # more zeros than axes, as MXNet takes them
+        (distinct(2, 1, 7),),
+        lambda x: pooling(x, (2,), (2,)),
+        label="zeros of padding",
+    ),
     row("one", distinct(1, 1, 1, 1), kernel=(1, 1)),
     row("empty", normal(0, 2, 4), kernel=(2,)),
     row("global-3D", distinct(1, 2, 2, 3, 2), global_pool=True, kernel=(2, 2, 2)),

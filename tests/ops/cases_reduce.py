@@ -124,6 +124,12 @@ SUMS: list[Case] = [
     # 4096 ones in float16: adding one by one would end at 2048
     Case("sum", lambda x: nd.sum(x), (lambda rng: np.ones(4096),), np.sum, dtypes=("float16", "float32"), grad=False,
          label="wide"),
+    # Many rows are added up in groups: with rows that are left over, over two axes, for few numbers that cancel.
+    Case("sum", lambda x: nd.sum(x, axis=0), (normal(1000, 3),), lambda x: x.sum(0), label="many rows", second=False),
+    Case("sum", lambda x: nd.sum(x, axis=(0, 1), keepdims=True), (normal(23, 40, 2),), lambda x: x.sum((0, 1), keepdims=True),
+         label="many rows of two axes", second=False),
+    Case("sum", lambda x: nd.sum(x, axis=0), (normal(1000, 0),), lambda x: np.zeros(0), label="many rows of nothing"),
+    Case("mean", lambda x: nd.mean(x, axis=0), (normal(1024, 2),), lambda x: x.mean(0), label="many rows", second=False),
     *empty_rows("sum", np.sum),
     *(of_dtype("sum", dtype, np.sum) for dtype in ("int8", "uint8", "int32", "int64")),
     *reduction("mean", np.mean, normal),

@@ -209,14 +209,16 @@ def test_gradients_equal_those_of_autograd() -> None:
 def test_head_gradients() -> None:
     x, y = arrays()
     executor = (a * b).bind(CPU, [x, y], [nd.zeros((3,)), nd.zeros((3,))])
-    with pytest.raises(MXNetError, match="nothing to differentiate yet"):
-        executor.backward(nd.ones((3,)))
+    executor.backward(nd.ones((3,)))  # without a forward pass before
+    same(executor.grad_dict["a"], [4, 5, 6])
     executor.forward()
     for head in (nd.ones((3,)) * 2, [nd.ones((3,)) * 2], {"_mul0_output": nd.ones((3,)) * 2}):
         executor.backward(head)  # several times after one forward, even one not for training
         same(executor.grad_dict["a"], [8, 10, 12])
     with pytest.raises(MXNetError, match="output _mul0 is no loss"):
         executor.backward()
+    executor.backward([nd.ones((3,)), nd.ones((7,))])  # MXNet's own tests give more than there are outputs
+    same(executor.grad_dict["a"], [4, 5, 6])
     with pytest.raises(TypeError):
         executor.backward([np.ones(3)])
     with pytest.raises(MXNetError, match="they must be equal"):
@@ -460,7 +462,6 @@ def test_a_variable_without_a_group_is_where_it_is_used() -> None:
         ),
         (lambda: (a * b).bind(CPU, [*arrays()], [*arrays()], [["write"], "add"]), "grad_req is"),
         (lambda: (a * b).simple_bind(CPU, a=[3]), "shape of a: a tuple is wanted, got list"),
-        (lambda: bound().backward([nd.ones(3), nd.ones(3)]), "2 gradients are given, the symbol has 1 outputs"),
         (lambda: bound().backward({"out": nd.ones(3)}), "no output is called out; there are product_output"),
         (lambda: bound().set_monitor_callback(5), "a function is wanted, got 5"),
     ],

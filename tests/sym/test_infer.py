@@ -112,6 +112,23 @@ def test_data_follows_from_the_output(net: Any, known: Shape, output: Shape, fou
     assert shapes_of(together, a=known)["a"] == found
 
 
+@pytest.mark.parametrize(
+    ("shape", "reverse", "whole", "output"),
+    [
+        ((6, 1, -2), False, (2, 3, 5, 6), (6, 1, 5, 6)),
+        ((-4, 16, 4), False, (64,), (16, 4)),
+        ((-2, 1, 30), True, (2, 3, 5, 6), (2, 3, 1, 30)),
+        ((-3, -1), False, (2, 3, 5, 6), (6, 30)),
+    ],
+)
+def test_a_length_follows_from_the_size_of_the_reshaped(shape: Shape, reverse: bool, whole: Shape, output: Shape) -> None:
+    """Each length in turn is unknown. The output's shape is known from what it is added to."""
+    net = sym.reshape(a, shape=shape, reverse=reverse) + sym.ones(output)
+    for axis in range(len(whole)):
+        open_shape = tuple(0 if each == axis else length for each, length in enumerate(whole))
+        assert net.infer_shape(a=open_shape) == ([whole], [output], [])
+
+
 def test_inputs_of_concat() -> None:
     net = sym.concat(a, b, dim=1) + sym.var("y", shape=(2, 0))
     assert shapes_of(net, a=(0, 10), b=(0, 5)).items() >= {"a": (2, 10), "b": (2, 5), "y": (2, 15)}.items()
@@ -140,6 +157,11 @@ def test_open_lengths_of_nodes_without_inputs_follow_from_their_use() -> None:
 
 
 # ---- what is given, and what comes back
+
+
+def test_minus_one_is_an_open_length_too() -> None:
+    net = sym.ones((2, -1)) + sym.transpose(sym.ones((3, -1)))
+    assert net.bind(mx.cpu(), {}).forward()[0].shape == (2, 3)
 
 
 def test_a_call_overrides_what_a_variable_says() -> None:

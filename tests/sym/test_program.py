@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import minimx as mx
-from minimx import autograd, engine, nd, storage, sym
-from minimx.base import MXNetError
+from minimx import autograd, engine, gluon, nd, storage, sym
+from minimx.base import ArgumentError, MXNetError
 from minimx.engine.execute import GROUPED
 from minimx.gluon import nn
 from minimx.sym import Symbol, codegen, compiled
@@ -413,8 +413,8 @@ def test_the_program_of_an_executor() -> None:
     assert "dropout(np, x, key=keys[0])" in bound.program.source
     gradients = bound.program.gradients
     assert gradients is not None
-    assert gradients.part is not None
-    assert [spec.shape for spec in gradients.part.specs] == [(2, 3)]  # of x alone
+    (step,) = gradients.steps
+    assert [spec.shape for spec in step.part.specs] == [(2, 3)]  # of x alone
     picks = sym.contrib.boolean_mask(x, y).bind(mx.cpu(), {"x": nd.ones((2, 3)), "y": nd.ones((2,))})
     with pytest.raises(MXNetError, match="it has no program"):
         _ = picks.program
@@ -513,3 +513,51 @@ def test_long_lines_are_wrapped_at_their_own_brackets(line: str, want: int) -> N
 def test_a_program_or_its_input_may_be_called_like_a_number_or_a_spec(name: str, size: int) -> None:
     for net in (nd.CachedOp(x + 2, name=name), nd.CachedOp(sym.var(name) + 2)):
         assert (net(nd.ones((size,))).asnumpy() == 3).all()
+
+
+def test_the_backward_part_can_be_cut_into_tasks() -> None:
+    """As many operators a task as are asked for; the gradients are those of one task, and the last layers' come first."""
+    found = {}
+    for size in (None, 0, 1, 3, 1000):
+        mx.random.seed(1)
+        net = gluon.nn.HybridSequential()
+        for units in (5, 4, 3):
+            net.add(gluon.nn.Dense(units, activation="tanh", in_units=units + 1), gluon.nn.BatchNorm(in_channels=units))
+        net.initialize(mx.init.Normal(0.5))
+        net.hybridize(backward_bulk_size=size)
+        data = nd.array(np.random.default_rng(0).normal(size=(7, 6)))
+        data.attach_grad()
+        with autograd.record():
+            y = net(data)
+            program = net.program(data)
+        y.backward()
+        found[size] = [data.grad.asnumpy()]
+        found[size] += [param.grad().asnumpy() for param in net.collect_params().values() if param.grad_req != "null"]
+        found[size] += [param.data().asnumpy() for param in net.collect_params().values()]
+        assert program.gradients is not None
+        steps = program.gradients.steps
+        if size is None:
+            (whole,) = steps
+        else:
+            assert len(steps) == -(-len(whole.part.graph.order) // max(1, size))
+    for size in (0, 1, 3, 1000):
+        for mine, its in zip(found[size], found[None]):
+            np.testing.assert_array_equal(mine, its)
+    with pytest.raises(ArgumentError, match="backward_bulk_size is -1"):
+        mx.nd.CachedOp(x * 2, {"backward_bulk_size": -1})
+
+
+def test_gradients_for_several_devices_come_in_pieces() -> None:
+    devices = [mx.cpu(0), mx.cpu(1)]
+    net = gluon.nn.HybridSequential()
+    net.add(*[gluon.nn.Dense(400, in_units=400) for _ in range(6)])
+    net.initialize(ctx=devices)
+    net.hybridize()
+    data = nd.ones((200, 400))
+    with autograd.record():
+        net(data)
+        program = net.program(data)
+    assert program.gradients is not None
+    assert len(program.gradients.steps) == 4
+    assert "def hybridsequential" in program.source
+    assert "backward 4: memory" in program.report()

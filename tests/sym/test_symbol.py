@@ -142,10 +142,15 @@ def test_missing_inputs_become_variables() -> None:
     assert sym.LeakyReLU(sym.var("data"), name="r").list_arguments() == ["data"]
 
 
-def test_an_operator_without_any_input_but_with_a_name() -> None:
+def test_an_operator_without_any_input() -> None:
     assert sym.FullyConnected(num_hidden=2, name="f").list_arguments() == ["f_data", "f_weight", "f_bias"]
+    with mx.name.NameManager():
+        assert sym.FullyConnected(num_hidden=2).list_arguments() == [
+            f"fullyconnected0_{each}" for each in ("data", "weight", "bias")
+        ]
+        assert sym.softmax(axis=0).list_arguments() == ["softmax0_data"]
     with pytest.raises(MXNetError, match="an NDArray or a Symbol is wanted"):
-        sym.FullyConnected(num_hidden=2)
+        sym.FullyConnected(None, num_hidden=2)
 
 
 def test_arguments_are_listed_depth_first_and_once() -> None:

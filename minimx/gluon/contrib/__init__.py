@@ -1,5 +1,5 @@
 """`gluon.contrib`: what MXNet keeps apart as contributed."""
 
-from . import nn, rnn
+from . import cnn, data, estimator, nn, rnn
 
-__all__ = ["nn", "rnn"]
+__all__ = ["cnn", "data", "estimator", "nn", "rnn"]

@@ -1,8 +1,7 @@
 """`gluon.model_zoo.model_store`: files of trained parameters for the networks of the zoo, in a folder of this machine.
 
 MXNet's project trained each network on ImageNet and published the parameters, one file a network. The file's name ends in the first
-eight digits of its SHA-1 checksum, which is checked before anything is loaded. Nothing here uses a network: a file that is missing is
-an error that says where to put it and how to get it.
+eight digits of its SHA-1 checksum, which is checked before anything is loaded. repository.py finds the file, or gets it.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ import os
 from typing import Any
 
 from ... import files
-from ...base import ArgumentError, FileFormatError, MissingFileError, env_text
+from ...base import ArgumentError, MissingFileError
 from ...files import PathLike
-from ..utils import check_sha1
+from .. import repository
 from ..weight import Devices
 
 __all__ = ["get_model_file", "purge"]
@@ -56,9 +55,6 @@ _model_sha1 = {
     "vgg19_bn": "f360b758e856f1074a85abd5fd873ed1d98297c3",
 }
 
-#: Where MXNet 1.9.1 gets the files; the environment variable MXNET_GLUON_REPO names another place.
-apache_repo_url = "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/"
-
 
 def short_hash(name: str) -> str:
     """The first eight digits of the checksum of the network `name`. **Raises** ValueError if there are no parameters for it."""
@@ -72,25 +68,20 @@ def short_hash(name: str) -> str:
 def get_model_file(name: str, root: PathLike | None = None) -> str:
     """The path of the file with the trained parameters of the network `name`, `<root>/<name>-<eight digits>.params`.
 
-    **Args** `root`: the folder; None: `models` in the folder that the environment variable MXNET_HOME names, `~/.mxnet` by default.
-    **Raises** MissingFileError if it is not there, which says how to get it; FileFormatError (a ValueError) for another checksum;
-    ValueError for a network without a file. **Source** MXNet `model_store.get_model_file`, which downloads what is missing.
+    What is not there is unpacked from the archive `<name>-<eight digits>.zip` in the same folder, if there is one, or downloaded from where
+    MXNet gets it; the environment variable MXNET_GLUON_REPO names another place. **Args** `root`: the folder; None: `models` in the
+    folder that the environment variable MXNET_HOME names, `~/.mxnet` by default. **Raises** MissingFileError if the file can be had in
+    no way, which says where to put it; FileFormatError (a ValueError) for another checksum; ValueError for a network without a file.
+    **Source** MXNet `model_store.get_model_file`.
     """
     base = f"{name}-{short_hash(name)}"
-    path = os.path.join(_folder(root), base + ".params")
-    repository = env_text("MXNET_GLUON_REPO", apache_repo_url).rstrip("/")
-    how = (
-        f"Nothing is downloaded here. Get {repository}/gluon/models/{base}.zip and unpack it into {_folder(root)}; or copy the file from "
-        f"~/.mxnet/models of a machine where MXNet has loaded this network; or give the folder that has it as `root`."
+    return repository.fetch(
+        _folder(root),
+        base + ".params",
+        _model_sha1[name],
+        repository.url("gluon/models", base + ".zip"),
+        advice="Another folder can be given as `root`. Parameters of your own are read by net.load_parameters(file).",
     )
-    if not os.path.isfile(path):
-        raise MissingFileError(f"{name}: there is no file {path}. {how}")
-    if not check_sha1(path, _model_sha1[name]):
-        raise FileFormatError(
-            f"{name}: {path} is damaged, or has other parameters: its SHA-1 checksum is not {_model_sha1[name]}. {how} Parameters of "
-            "your own are read by `net.load_parameters(file)`."
-        )
-    return path
 
 
 def load_pretrained(net: Any, name: str, ctx: Devices, root: PathLike | None) -> None:

@@ -167,10 +167,11 @@ class BatchNormReLU(BatchNorm):
 
 
 class SyncBatchNorm(BatchNorm):
-    """BatchNorm with one mean and variance for the parts of a batch that lie on `num_devices` devices; only one is there so far.
+    """BatchNorm with one mean and variance for the parts of a batch that lie on `num_devices` devices.
 
-    **Args** as BatchNorm, of which it lacks `axis` (1); `num_devices`: as many as there are GPUs unless it is given. **Source** MXNet
-    `contrib.nn.SyncBatchNorm`; Zhang et al., 2018.
+    In training it is to be called on all devices before any result is read: each waits for the others. **Args** as BatchNorm, of which it
+    lacks `axis` (1); `num_devices`: as many as there are GPUs unless it is given. **Source** MXNet `contrib.nn.SyncBatchNorm`; Zhang et
+    al., 2018.
     """
 
     def __init__(

@@ -1,0 +1,275 @@
+"""The recorded names of MXNet 1.9.1, and how minimx compares: `python -m minimx names PATTERN`.
+
+mxnet-1.9.1.txt has a paragraph for every module and class of MXNet, `module gluon.nn` or `class nd.NDArray`, and for the registry of
+operators. The indented lines under it are the names in it, separated by spaces. A callable that was not listed before has its parameters
+behind it, as Python writes them: `Dense(units,activation=None,use_bias=True)`; a default that is no plain value is left out,
+`(data=None,axis=)`. The parameters that every operator has, `out`, `name`, `attr`, are left out, too. Paths are those below mxnet, with
+`nd` for `ndarray` and `sym` for `symbol`.
+
+A test compares every one of them with what minimx has under the same path: it is there and takes the same parameters in the same order
+with the same defaults, or it stands in the table of differences.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import fnmatch
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import differences
+from .alias import find_own
+
+RECORD = Path(__file__).parent / "mxnet-1.9.1.txt"
+UNKNOWN = object()  # a default that was not recorded
+REQUIRED = inspect.Parameter.empty
+OPERATORS = "operators"
+
+
+class Parameter(NamedTuple):
+    """A recorded parameter. `name` begins with stars as in Python; `default` is REQUIRED, UNKNOWN or the value."""
+
+    name: str
+    default: Any
+
+
+class Name(NamedTuple):
+    """A recorded name: `gluon.nn.Dense`, and its parameters if it is a callable that says what they are."""
+
+    path: str
+    parameters: tuple[Parameter, ...] | None
+
+
+# ---- the record
+
+
+def parameters_of(text: str) -> tuple[Parameter, ...] | None:
+    """The parameters in "data=None,axis=,**kwargs"."""
+    if text == "...":
+        return None
+    return tuple(_parameter(part) for part in _split(text) if part != "*")
+
+
+def _parameter(part: str) -> Parameter:
+    name, equals, default = part.partition("=")
+    if not equals:
+        return Parameter(name, REQUIRED)
+    if default in ("", "inf", "nan"):
+        return Parameter(name, UNKNOWN)
+    return Parameter(name, ast.literal_eval(default))
+
+
+def _split(text: str, separator: str = ",") -> list[str]:
+    """`text` at separators that are in no bracket and no string."""
+    parts, depth, quote, begin = [], 0, "", 0
+    for position, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote and text[position - 1] != "\\" else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+        elif letter == separator and depth == 0:
+            parts.append(text[begin:position])
+            begin = position + 1
+    return [part for part in (*parts, text[begin:]) if part]
+
+
+@functools.cache
+def record() -> dict[str, Name]:
+    """All recorded names by path; those of operators begin with "operators."."""
+    found: dict[str, Name] = {}
+    for path, entries in _paragraphs():
+        for entry in _split(entries, " "):
+            name, bracket, rest = entry.partition("(")
+            full = f"{path}.{name}".lstrip(".")
+            found[full] = Name(full, parameters_of(rest[:-1]) if bracket else None)
+    return found
+
+
+@functools.cache
+def modules() -> tuple[str, ...]:
+    """The paths of all recorded modules, but that of mxnet itself."""
+    lines = RECORD.read_text(encoding="utf-8").splitlines()
+    return tuple(line.partition(" ")[2] for line in lines if line.startswith("module "))
+
+
+def _paragraphs() -> Iterator[tuple[str, str]]:
+    path, entries = "", ""
+    for line in RECORD.read_text(encoding="utf-8").splitlines():
+        if line.startswith(" "):
+            entries += line[1:]
+        elif not line.startswith("#"):
+            yield path, entries
+            path, entries = line.partition(" ")[2] if line != OPERATORS else OPERATORS, ""
+    yield path, entries
+
+
+# ---- the comparison
+
+
+class Absent(Exception):
+    """minimx has nothing of that name."""
+
+
+def own(path: str) -> Any:
+    """What minimx has under MXNet's `path`. Raises Absent."""
+    if path.startswith(f"{OPERATORS}."):
+        from ..op import find  # the registry
+
+        try:
+            return find(path.partition(".")[2])
+        except Exception:
+            raise Absent from None
+    thing: Any = sys.modules["minimx"]
+    parts = path.split(".")
+    for position, name in enumerate(parts):
+        try:
+            thing = _attribute(thing, name)
+        except Absent:
+            module = find_own(".".join(parts[: position + 1]))  # one that nothing has imported, or that has another path here
+            file = find_own(".".join(parts[:position])) if position else None  # hidden by a function of its name
+            if module is None and (file is None or file is thing):
+                raise
+            thing = module if module is not None else _attribute(file, name)
+    return thing
+
+
+def _attribute(thing: Any, name: str) -> Any:
+    """An attribute as it was written: of a class, a property and no value of it."""
+    if not isinstance(thing, type):
+        try:
+            return getattr(thing, name)
+        except AttributeError:
+            raise Absent from None
+    for cls in (*inspect.getmro(thing), *inspect.getmro(type(thing))):
+        if name in vars(cls):
+            return vars(cls)[name]
+    if any(name in getattr(cls, "__annotations__", ()) or name in _set_in_init(cls) for cls in thing.__mro__):
+        return UNKNOWN  # what its objects have
+    raise Absent
+
+
+@functools.cache
+def _set_in_init(cls: type) -> frozenset[str]:
+    """The attributes that a class gives its objects when they are made."""
+    try:
+        source = inspect.getsource(vars(cls)["__init__"])
+    except (KeyError, TypeError, OSError):
+        return frozenset()
+    return frozenset(re.findall(r"\bself\.(\w+)", source))
+
+
+def difference(name: Name) -> str | None:
+    """How minimx differs from MXNet in a name, found by comparing; None if it does not."""
+    try:
+        thing = own(name.path)
+    except Absent:
+        return "absent"
+    if isinstance(thing, (staticmethod, classmethod)):
+        thing = thing.__func__
+    if name.parameters is None or name.path.endswith(".forward"):
+        return None  # blocks call these, and by position
+    if isinstance(thing, property) or not callable(thing):
+        return "not callable"
+    try:
+        ours = list(inspect.signature(thing).parameters.values())
+    except ValueError:
+        return None
+    if ours and ours[0].name in ("self", "cls") and not isinstance(thing, type):
+        ours = ours[1:]
+    return _compare(name.parameters, ours, name.path.split(".")[0] in ("nd", "sym"))
+
+
+def _compare(theirs: tuple[Parameter, ...], ours: list[inspect.Parameter], operator: bool) -> str | None:
+    """What is otherwise in our parameters than in theirs; None where a call written for theirs does the same with ours."""
+    by_name = {each.name: each for each in ours}
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in ours)
+    takes_all = takes_any and any(each.kind is each.VAR_POSITIONAL for each in ours)
+    asks_any = any(name.startswith("**") for name, _ in theirs)
+    positional = True
+    for index, (name, default) in enumerate(theirs):
+        if name.startswith("*"):
+            wanted = inspect.Parameter.VAR_KEYWORD if name.startswith("**") else inspect.Parameter.VAR_POSITIONAL
+            positional = positional and wanted is inspect.Parameter.VAR_KEYWORD
+            more = any(each.kind is wanted for each in ours) or len(ours) > index  # named, where MXNet hands them on
+            if wanted is inspect.Parameter.VAR_POSITIONAL and not more:
+                return f"takes no {name}"
+            continue
+        mine = by_name.get(name)
+        if mine is None:
+            if takes_all or (takes_any and default is not REQUIRED):
+                continue
+            return f"has no parameter {name}"
+        if positional and (index >= len(ours) or ours[index].name != name or mine.kind is mine.KEYWORD_ONLY):
+            return f"has the parameter {name} elsewhere"
+        if default is REQUIRED or (operator and default is None):
+            continue  # an operator's inputs, which MXNet gives the default None, are needed there, too
+        if mine.default is REQUIRED and not operator:
+            return f"needs the parameter {name}"
+        usual = mine.default is None and name.endswith(("layout", "prefix"))  # as the number of axes, or the class, has it
+        if default is not UNKNOWN and _plain(mine.default) and not usual and not _equal(mine.default, default):
+            return f"has the default {name}={mine.default!r}, not {default!r}"
+    needed = [
+        each.name
+        for each in ours
+        if each.default is REQUIRED
+        and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        and each.name not in {one.name for one in theirs}
+    ]
+    return f"needs the parameter {needed[0]}, which MXNet has not" if needed and not asks_any else None
+
+
+def _equal(ours: Any, theirs: Any) -> bool:
+    """Whether two defaults say the same: a number stands for as many as are wanted, None for nothing given."""
+    if isinstance(theirs, (list, tuple)):
+        return ours == theirs[0] if isinstance(ours, int) and len(set(theirs)) == 1 else list(ours or ()) == list(theirs)
+    return bool(ours == theirs) or (ours is None and theirs == {})
+
+
+def _plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str, tuple, list, dict))
+
+
+# ---- the command
+
+
+def main(patterns: list[str]) -> int:
+    """Print how minimx has the names that match; **returns** the exit status: 1 if MXNet has no such name.
+
+    A pattern with a star or a question mark is one of whole paths, as for files; another is a part of them.
+    """
+    names = [path for path in record() if not path.startswith(OPERATORS) and all(_matches(path, each) for each in patterns)]
+    if not names:
+        asked = " ".join(patterns)
+        near = difflib.get_close_matches(asked.removeprefix("mx.").removeprefix("mxnet."), list(record()), 3, 0.7)
+        also = f" Near to it: {', '.join(near)}." if near else ""
+        print(f"MXNet 1.9.1 has no public name like {asked}.{also}")
+        return 1
+    for path in names:
+        print(f"mx.{path:<40} {described(path)}")
+    return 0
+
+
+def _matches(path: str, pattern: str) -> bool:
+    pattern = pattern.removeprefix("mx.").removeprefix("mxnet.")
+    if any(letter in pattern for letter in "*?["):
+        return fnmatch.fnmatchcase(path, pattern)
+    return pattern.lower() in path.lower()
+
+
+def described(path: str) -> str:
+    """In words: whether minimx has MXNet's `path`, and what is otherwise."""
+    noted = differences.find(path)
+    if noted is not None:
+        return f"{'absent: ' if noted.absent else ''}{noted.note}"
+    found = difference(record()[path])
+    return "as in MXNet" if found is None else found

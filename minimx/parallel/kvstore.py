@@ -1,0 +1,264 @@
+"""The stores of one process: values by key, each the sum of what several devices push.
+
+A store may update: then a push is a gradient, and the value a weight that the optimizer changes. Nothing here waits: sums and copies are
+pushed to the engine like everything else, and start when the last operand is ready, beside what the devices still compute. A `priority`
+orders those that are ready: a Trainer gives the first layers the highest, since the next forward pass asks for them first.
+Book: chapters 9 and 11.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .. import engine, files
+from ..base import ArgumentError, FileFormatError, MXNetError, ShapeError, shown
+from ..device import cpu
+from ..nd import NDArray
+from ..optimizer import Optimizer, Updater, get_updater
+from .base import KVStoreBase, asked, factories
+from .compression import Compression
+from .reduction import all_reduce, by_tree, spread, summed
+
+__all__ = ["LOCAL", "KVStore", "in_file", "read_states", "write_states"]
+
+#: The names of stores for one process. Those with "device" add on the devices, the others in host memory.
+LOCAL = ("local", "device", "local_allreduce_cpu", "local_allreduce_device", "local_update_cpu")
+
+
+class KVStore(KVStoreBase):
+    """Values by key. Keys are whole numbers or strings, one kind a store.
+
+    Every method takes one key with an NDArray or a list of them, one for each device, or a list of keys with a list of those.
+    **Source** MXNet `kvstore.KVStore`. It differs where a value is broadcast to itself: the store then shares that array instead of
+    copying it, so that what is written into a weight between two steps counts.
+    """
+
+    def __init__(self, kind: str = "local") -> None:
+        self._type = kind
+        self._values: dict[Any, NDArray] = {}
+        self._updater: Callable[[Any, Any, Any], None] | None = None
+        self._compression: Compression | None = None
+        self._keys: type | None = None  # int or str, from the first key on
+
+    # ---- what it is
+
+    @property
+    def type(self) -> str:
+        return self._type
+
+    @staticmethod
+    def is_capable(capability: str) -> bool:
+        """True for "optimizer": it updates weights. **Raises** ValueError for a name that no store knows."""
+        return asked(capability)
+
+    # ---- values
+
+    def init(self, key: Any, value: Any) -> None:
+        """Enter keys with their first values. **Raises** MXNetError for a key that is there already."""
+        for each, arrays in self._pairs("init", key, value):
+            self._enter(each, arrays[0].copy())
+
+    def push(self, key: Any, value: Any, priority: int = 0) -> None:
+        """Add the arrays of all devices; the sum becomes the value of the key or, with an updater, changes it.
+
+        **Returns** at once. **Raises** MXNetError for a key that was not entered; ShapeError for arrays of another shape.
+        """
+        with engine.priority(priority):
+            for each, arrays in self._pairs("push", key, value):
+                stored = self._value(each)
+                self._check(each, stored, arrays)
+                total = self._total(each, arrays)
+                if self._updater is None:
+                    total.copyto(stored)
+                else:
+                    self._updater(each, total.as_in_context(stored.context), stored)
+
+    def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
+        """Write the values of keys into the arrays `out`. **Returns** at once. **Raises** as `push`."""
+        if out is None:
+            raise ArgumentError("kvstore.pull: arrays that take the values are wanted: pull(key, out=...)")
+        with engine.priority(priority):
+            for each, targets in self._pairs("pull", key, out):
+                stored = self._value(each)
+                self._check(each, stored, targets)
+                spread(stored, [stored, *(target for target in targets if target is not stored)])
+
+    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+        """`push`, and `pull` into `out`, or into the pushed arrays without it. Without an updater the key need not be entered."""
+        if self._updater is not None:
+            self.push(key, value, priority)
+            self.pull(key, value if out is None else out, priority)
+            return
+        targets = dict(self._pairs("pushpull", key, out)) if out is not None else None
+        with engine.priority(priority):
+            for each, arrays in self._pairs("pushpull", key, value):
+                chosen = arrays if targets is None else targets[each]
+                self._check(each, arrays[0], [*arrays, *chosen])
+                self._reduce(each, arrays, chosen)
+
+    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
+        """Enter keys with their first values, and write these into the arrays `out`. **Raises** as `init`."""
+        targets = dict(self._pairs("broadcast", key, out))
+        with engine.priority(priority):
+            for each, arrays in self._pairs("broadcast", key, value):
+                chosen = targets[each]
+                shared = next((target for target in chosen if target is arrays[0]), None)
+                stored = arrays[0].copy() if shared is None else shared
+                self._enter(each, stored)
+                self._check(each, stored, chosen)
+                spread(stored, [stored, *(target for target in chosen if target is not stored)])
+
+    def row_sparse_pull(self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None) -> None:
+        """Refused: there are dense arrays only. **Raises** MXNetError."""
+        raise MXNetError("kvstore.row_sparse_pull: there are no sparse arrays here; pull the whole value with pull(key, out=...)")
+
+    # ---- updates
+
+    def set_optimizer(self, optimizer: Optimizer) -> None:
+        """Update values with `optimizer` whenever a gradient is pushed. **Raises** ArgumentError for anything else."""
+        if not isinstance(optimizer, Optimizer):
+            raise ArgumentError(
+                f"kvstore.set_optimizer: an Optimizer such as mx.optimizer.SGD() is wanted, got {shown(optimizer)}"
+            )
+        self._updater = get_updater(optimizer)
+
+    def _set_updater(self, updater: Callable[[Any, Any, Any], None]) -> None:
+        """Call `updater(key, pushed, stored)` at every push: it changes `stored` in place. MXNet's code calls it by this name."""
+        if not callable(updater):
+            raise ArgumentError(f"kvstore: an updater is a function of key, pushed and stored array, got {shown(updater)}")
+        self._updater = updater
+
+    def set_gradient_compression(self, compression_params: Any) -> None:
+        """Send gradients of 2 bits a number from device to device: {"type": "2bit", "threshold": 0.5}.
+
+        **Raises** ArgumentError for other parameters, and in a store that adds in host memory, where nothing would be gained.
+        """
+        if "device" not in self._type and "dist" not in self._type:
+            raise ArgumentError(
+                f"Gradient compression is not supported for this type of kvstore, {self._type!r}; use 'device' or 'dist_sync'"
+            )
+        chosen = Compression(compression_params)
+        self._compression = chosen if chosen.type != "none" else None
+
+    def save_optimizer_states(self, fname: files.PathLike, dump_optimizer: bool = False) -> None:
+        """Write the states of the updates to a file, replaced when the new one is whole. **Raises** AssertionError without an optimizer."""
+        write_states(fname, self._require_updater(), dump_optimizer)
+
+    def load_optimizer_states(self, fname: files.PathLike) -> None:
+        """Read states from a file of `save_optimizer_states`. **Raises** FileFormatError for another one."""
+        updater = self._require_updater()
+        with in_file(fname):
+            updater.set_states(read_states(fname))
+
+    def _require_updater(self) -> Updater:
+        assert isinstance(self._updater, Updater), (
+            "this kvstore has no optimizer, so there are no states; call set_optimizer first"
+        )
+        return self._updater
+
+    # ---- processes: there is one
+
+    def _barrier(self) -> None:
+        """Return when all processes have come here."""
+
+    # ---- sums; stores over several processes have others
+
+    def _total(self, key: Any, arrays: Sequence[NDArray]) -> NDArray:
+        """The sum of `arrays`, fresh or the only one of them."""
+        if self._compression is not None and len(arrays) > 1:
+            arrays = self._compressed(key, arrays)
+        return by_tree(arrays) if "device" in self._type else summed(arrays, cpu())
+
+    def _reduce(self, key: Any, arrays: Sequence[NDArray], targets: Sequence[NDArray]) -> None:
+        """Write the sum of `arrays` into `targets`."""
+        if "device" in self._type and self._compression is None:
+            all_reduce(arrays, targets)
+        else:
+            total = self._total(key, arrays).as_in_context(targets[0].context)
+            spread(total, targets)
+
+    def _compressed(self, key: Any, arrays: Sequence[NDArray]) -> list[NDArray]:
+        """What arrives of `arrays` on the first device, after two bits of each number have travelled there."""
+        compression, place = self._compression, arrays[0].context
+        assert compression is not None
+        bits = [compression.sent(key, number, array) for number, array in enumerate(arrays)]
+        return [compression.received(each.as_in_context(place), array.shape, array.dtype) for each, array in zip(bits, arrays)]
+
+    # ---- keys
+
+    def _enter(self, key: Any, value: NDArray) -> None:
+        if key in self._values:
+            raise MXNetError(
+                f"duplicate init of key {key!r}: it has a value already, from init or broadcast; change it with push"
+            )
+        self._values[key] = value
+
+    def _value(self, key: Any) -> NDArray:
+        if key not in self._values:
+            raise MXNetError(f"key {key!r} has not been inited: call init or broadcast with its first value")
+        return self._values[key]
+
+    def _check(self, key: Any, value: NDArray, arrays: Sequence[NDArray]) -> None:
+        for array in arrays:
+            if array.shape != value.shape:
+                raise ShapeError(
+                    f"kvstore: the value of key {key!r} has shape {value.shape}, an array {array.shape}; they must be equal"
+                )
+
+    def _pairs(self, what: str, key: Any, value: Any) -> Iterator[tuple[Any, list[NDArray]]]:
+        """Each key with its arrays: those of all its places, if it comes several times. Raises MXNetError for mixed kinds of keys."""
+        if not isinstance(key, (list, tuple)):
+            key, value = [key], [value]
+        values = list(value) if isinstance(value, (list, tuple)) else [value] * len(key)
+        if len(values) != len(key):
+            raise ArgumentError(
+                f"kvstore.{what}: there are {len(key)} keys and {len(values)} arrays or lists of arrays; there must be one a key"
+            )
+        found: dict[Any, list[NDArray]] = {}
+        for each, arrays in zip(key, values):
+            self._require_key(what, each)
+            listed = list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
+            for array in listed:
+                if not isinstance(array, NDArray):
+                    raise ArgumentError(
+                        f"kvstore.{what}: key {each!r} comes with {shown(array)}; an NDArray, or a list of them, is wanted"
+                    )
+            found.setdefault(each, []).extend(listed)
+        for each, listed in found.items():
+            if not listed:
+                raise ArgumentError(f"kvstore.{what}: key {each!r} comes with no array")
+        return iter(found.items())
+
+    def _require_key(self, what: str, key: Any) -> None:
+        kind = str if isinstance(key, str) else int if isinstance(key, int) and not isinstance(key, bool) else None
+        if kind is None:
+            raise ArgumentError(f"kvstore.{what}: a key is a whole number or a string, got {shown(key)}")
+        if self._keys not in (None, kind):
+            raise MXNetError(f"kvstore.{what}: Mixed key types are not allowed: {key!r} after keys of type {self._keys.__name__}")
+        self._keys = kind
+
+
+def write_states(fname: files.PathLike, updater: Updater, dump_optimizer: bool = True) -> None:
+    """Write the states of an updater to a file, which is replaced when the new one is complete."""
+    files.replace_file(fname, [updater.get_states(dump_optimizer)])
+
+
+def read_states(fname: files.PathLike) -> bytes:
+    """The bytes of a file. **Raises** MissingFileError if it is not there."""
+    file, size = files.open_file(fname)
+    with file:
+        return file.read(size)
+
+
+@contextlib.contextmanager
+def in_file(fname: files.PathLike) -> Iterator[None]:
+    """Errors about the bytes of a file name it."""
+    try:
+        yield
+    except FileFormatError as error:
+        raise FileFormatError(f"{files.as_path(fname)}: {error}") from error
+
+
+factories.update(dict.fromkeys(LOCAL, KVStore))

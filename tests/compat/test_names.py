@@ -1,0 +1,235 @@
+"""Every public name of MXNet 1.9.1 is here in the same form, or has a row in the table of differences; and no row outlives what it says."""
+
+from __future__ import annotations
+
+import fnmatch
+import inspect
+import types
+
+import pytest
+
+import minimx
+from minimx import __main__ as command
+from minimx.compat import alias, differences, names
+from minimx.compat.names import REQUIRED, UNKNOWN, Name, Parameter
+from minimx.compat.rows import TABLE, Row
+
+RECORD = names.record()
+ROWS = [(name, row) for row in TABLE for name in row.names.split()]
+
+
+def covered(name):
+    """The recorded names and modules that a name of the table is about."""
+    everything = [*map(differences.canonical, RECORD), *names.modules()]
+    return [path for path in everything if fnmatch.fnmatchcase(path, name) or path.startswith(f"{name}.")]
+
+
+# ---- the table against MXNet
+
+
+def test_every_name_is_here_or_in_the_table():
+    lacking = []
+    for path, name in RECORD.items():
+        found, row = names.difference(name), differences.find(path)
+        if found is not None and (row is None or (found == "absent") != row.absent):
+            lacking.append(f"{path}: {found}")
+    assert not lacking, "\n".join(lacking)
+
+
+def test_what_is_called_absent_is_absent():
+    here = [path for path, name in RECORD.items() if differences.advice(path) and names.difference(name) != "absent"]
+    assert not here, here
+
+
+def test_every_row_is_about_something():
+    assert not [name for name, _ in ROWS if not covered(name)]
+    assert len({name for name, _ in ROWS}) == len(ROWS), "a name stands in two rows"
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.names.split()[0])
+def test_notes_are_sentences_without_their_ends(row):
+    assert not row.note.endswith((".", " "))
+    assert "\n" not in row.note
+    assert "|" not in row.note  # the table's cells end with it
+    assert len(row.note) > 8
+
+
+def test_the_record():
+    assert len(RECORD) > 3500
+    assert RECORD["gluon.nn.Dense"].parameters[:3] == (
+        Parameter("units", REQUIRED), Parameter("activation", None), Parameter("use_bias", True),
+    )  # fmt: skip
+    assert RECORD["nd.FullyConnected"].parameters[-1] == Parameter("flatten", UNKNOWN)
+    assert RECORD["nd.concat"].parameters == (Parameter("*data", REQUIRED), Parameter("**kwargs", REQUIRED))
+    assert RECORD["nd.NDArray.abs"].parameters is None
+    assert RECORD["operators.FullyConnected"] == Name("operators.FullyConnected", None)
+    assert {"nd", "sym.contrib", "gluon.data.vision.transforms", "module", "test_utils"} <= set(names.modules())
+    assert not any("/" in str(parameter.default) for name in RECORD.values() for parameter in name.parameters or ())
+
+
+# ---- how names are compared
+
+
+def sample(units, activation=None, *, flag=True):
+    """A function to compare with."""
+
+
+@pytest.mark.parametrize(
+    ("theirs", "found"),
+    [
+        ("units,activation=None", None),
+        ("units,activation=", None),
+        ("units,activation=None,flag=True", "has the parameter flag elsewhere"),
+        ("units,activation=3", "has the default activation=None, not 3"),
+        ("activation=None,units=1", "has the parameter activation elsewhere"),
+        ("units,size=1", "has no parameter size"),
+        ("units=1", "needs the parameter units"),
+        ("", "needs the parameter units, which MXNet has not"),
+        ("**kwargs", None),
+        ("units,*args", None),
+    ],
+)
+def test_comparing_parameters(theirs, found, monkeypatch):
+    monkeypatch.setattr(minimx, "sample", sample, raising=False)
+    assert names.difference(Name("sample", names.parameters_of(theirs))) == found
+
+
+def test_comparing_other_things(monkeypatch):
+    class Made:
+        """A class to compare with."""
+
+        def __init__(self, x=1):
+            self.kept = x
+
+        @staticmethod
+        def static(a):
+            """Static."""
+
+        @classmethod
+        def of_class(cls, a):
+            """Of the class."""
+
+        @property
+        def value(self):
+            """A property."""
+
+    monkeypatch.setattr(minimx, "Made", Made, raising=False)
+    for path, text in (
+        ("Made", "x=1"),
+        ("Made.static", "a"),
+        ("Made.of_class", "a"),
+        ("Made.value", "..."),
+        ("Made.kept", "..."),
+    ):
+        assert names.difference(Name(path, names.parameters_of(text))) is None, path
+    assert names.difference(Name("Made.value", ())) == "not callable"
+    assert names.difference(Name("Made.nothing", None)) == "absent"
+    assert names.difference(Name("nothing.at.all", None)) == "absent"
+    assert names.difference(Name("operators.no_such_operator", None)) == "absent"
+
+
+def test_defaults_that_say_the_same():
+    """A number for as many as are wanted; a list for a tuple; None for an empty dict, and for the layout that the axes say."""
+    for ours, theirs in ((0, (0, 0)), ((1, 2), [1, 2]), (None, {}), (None, ())):
+        assert names._equal(ours, theirs)
+    for ours, theirs in ((0, (0, 1)), ((1, 2), [2, 1]), (None, 0), ("a", "b")):
+        assert not names._equal(ours, theirs)
+    parameter = inspect.Parameter("layout", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
+    assert names._compare((Parameter("layout", "NCHW"),), [parameter], False) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [
+        ("a,b=1", (("a", REQUIRED), ("b", 1))),
+        ("a='x,y',b=(1,2),*,c=[]", (("a", "x,y"), ("b", (1, 2)), ("c", []))),
+        ("a=inf,b=-0.5", (("a", UNKNOWN), ("b", -0.5))),
+        ("*a,**b", (("*a", REQUIRED), ("**b", REQUIRED))),
+        ("", ()),
+        ("...", None),
+    ],
+)
+def test_reading_parameters(text, parameters):
+    assert names.parameters_of(text) == (None if parameters is None else tuple(Parameter(*each) for each in parameters))
+
+
+# ---- what is made of the table
+
+
+@pytest.mark.parametrize(
+    ("path", "canonical"),
+    [
+        ("ndarray.ndarray.array", "nd.array"), ("numpy.ones", "np.ones"), ("mod.Module", "module.Module"), ("gluon.nn", "gluon.nn"),
+        ("contrib.symbol.quantize", "sym.contrib.quantize"), ("symbol", "sym"), ("", ""),
+    ],
+)  # fmt: skip
+def test_second_names(path, canonical):
+    assert differences.canonical(path) == canonical
+
+
+def test_finding_a_row(monkeypatch):
+    table = (Row("a.b a.c*", "one"), Row("a.b.d", "two", absent=False))
+    monkeypatch.setattr(differences, "TABLE", table)
+    differences._rows.cache_clear()
+    try:
+        assert differences.find("a.b.x.y") == table[0]
+        assert differences.find("a.cat") == table[0]
+        assert differences.find("a.b.d") == table[1]
+        assert differences.find("a") is None
+        assert differences.find("a.b.d.e") == table[0]  # what is in a.b, which is absent; a.b.d itself is not
+        assert differences.advice("a.b.d") is None
+        assert [name for name, _ in differences.rows("a.b*")] == ["a.b", "a.b.d"]
+    finally:
+        differences._rows.cache_clear()
+
+
+def test_modules_answer_for_what_they_lack():
+    module = types.ModuleType("minimx.nd")
+    module.__getattr__ = differences.explaining("minimx.nd")
+    with pytest.raises(
+        AttributeError, match=r"module 'minimx\.nd' has no attribute 'imdecode': use mx\.image\.imdecode"
+    ) as caught:
+        _ = module.imdecode
+    assert caught.value.name == "imdecode"
+    assert not hasattr(module, "__path__")
+
+
+def test_the_page():
+    page = differences.table()
+    lines = page.splitlines()
+    assert lines[0] == "# What is otherwise than in MXNet 1.9.1"
+    assert sum(line.startswith("| `") for line in lines) == len(TABLE)
+    assert all(line.count("|") == 3 for line in lines if line.startswith("|"))
+    assert "| `mx.np`, `mx.npx` | the NumPy interface" in page
+    assert page.endswith(" |\n")
+
+
+# ---- the command
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr("sys.argv", ["minimx", "names", *arguments])
+    return command.main()
+
+
+def test_the_command(monkeypatch, capsys):
+    assert run(monkeypatch, "mx.gluon.nn.Dense") == 0
+    assert capsys.readouterr().out == f"mx.{'gluon.nn.Dense':<40} as in MXNet\n"
+    assert run(monkeypatch, "nd.imdecode") == 0
+    assert capsys.readouterr().out == f"mx.{'nd.imdecode':<40} absent: use mx.image.imdecode(bytes)\n"
+    assert run(monkeypatch, "nd.arg*") == 0
+    found = capsys.readouterr().out.split()
+    assert {"mx.nd.argmax", "mx.nd.argsort"} <= set(found)
+    assert "mx.sym.argmax" not in found
+    assert run(monkeypatch, "optimizer.NAG") == 0
+    assert "weight decay in the momentum" in capsys.readouterr().out
+
+
+def test_the_command_with_a_name_that_mxnet_has_not(monkeypatch, capsys):
+    assert run(monkeypatch, "mx.gluon.nn.Denze") == 1
+    assert capsys.readouterr().out.startswith("MXNet 1.9.1 has no public name like mx.gluon.nn.Denze. Near to it: gluon.nn.Dense")
+
+
+def test_every_module_that_is_here_is_found():
+    assert alias.find_own("nd") is minimx.nd
+    assert alias.find_own("no.such.module") is None
