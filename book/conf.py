@@ -4,12 +4,17 @@ Nothing on a page comes from another server, so that it reads the same without a
 warning, and `make book` makes warnings errors.
 """
 
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 from docutils import nodes
 from myst_nb.core.render import MimeData, NbElementRenderer
 from sphinx.application import Sphinx
 from sphinx.util import logging
+
+sys.path.insert(0, str(Path(__file__).parent))
+import api  # beside this file
 
 project = "minimx"
 author = "the minimx authors"
@@ -73,7 +78,13 @@ def check_alt_texts(app: Sphinx, document: nodes.document) -> None:
         )
 
 
+def write_reference(app: Sphinx) -> None:
+    """Write the pages of the reference, from the docstrings."""
+    api.write(Path(app.srcdir, "reference"))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     NbElementRenderer.render_image = render_image_with_alt
+    app.connect("builder-inited", write_reference)
     app.connect("doctree-read", check_alt_texts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
