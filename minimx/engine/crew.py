@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base import env_int
 from ..op import sharing
+from .interrupts import Opened, shield
 
 
 def cores() -> int:
@@ -60,8 +61,18 @@ def share_out(items: list[Any], function: Callable[[list[Any]], None]) -> None:
     Raises the first error of any part, after all have ended.
     """
     workers = min(SIZE, len(items)) - 1
-    if workers < 1 or not _busy.acquire(blocking=False):
+    if workers < 1:
         function(items)
+        return
+    with shield:  # the caller must not go on, after Ctrl-C, while others work on its arrays
+        _share_out(items, function, workers)
+
+
+def _share_out(items: list[Any], function: Callable[[list[Any]], None], workers: int) -> None:
+    """The same. The calling thread is shielded from signals but where it works itself."""
+    if not _busy.acquire(blocking=False):
+        with Opened():
+            function(items)
         return
     try:
         while len(_threads) < workers:
@@ -69,7 +80,8 @@ def share_out(items: list[Any], function: Callable[[list[Any]], None]) -> None:
             try:
                 thread.start()
             except RuntimeError:  # no threads here: the caller does it all
-                function(items)
+                with Opened():
+                    function(items)
                 return
             _threads.append(thread)
         share = -(-len(items) // (workers + 1))
@@ -79,7 +91,8 @@ def share_out(items: list[Any], function: Callable[[list[Any]], None]) -> None:
             _jobs.put((function, part, done))
         error: BaseException | None = None
         try:
-            function(items[:share])
+            with Opened():
+                function(items[:share])
         except BaseException as own:
             error = own
         for _ in parts:

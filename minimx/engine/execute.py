@@ -262,6 +262,9 @@ def run_group(segment: Segment, records: list[Record], position: int, last_use: 
     end = position + len(records)
     inputs: dict[Any, Any] = {}  # operand -> flat array or single number
     made: dict[int, Any] = {}  # slot -> flat output array; None: only a tile of it is ever there
+    outputs: dict[
+        int, Any
+    ] = {}  # slot -> output array; values of the segment when they are whole, for Ctrl-C may come at any time
     for record in records:
         for operand in record.inputs:
             if operand is not None and operand.slot not in made and operand not in inputs:
@@ -270,10 +273,10 @@ def run_group(segment: Segment, records: list[Record], position: int, last_use: 
         made[result.slot] = None
         if last_use[result.slot] >= end:
             try:
-                values[result.slot] = storage.empty(result.spec, segment.context)
+                outputs[result.slot] = storage.empty(result.spec, segment.context)
             except MXNetError:  # run one by one, dead values make room for the next
-                return _undone(values, made)
-            made[result.slot] = values[result.slot].reshape(-1)
+                return False
+            made[result.slot] = outputs[result.slot].reshape(-1)
 
     # What is done to each tile, worked out once: (kernel, sources, slots whose tiles are free then, slot made, its dtype, its whole array
     # or None, whether nobody reads it). A source is (slot made in this group, -, -) or (-1, input, whether it is cut into tiles).
@@ -317,7 +320,9 @@ def run_group(segment: Segment, records: list[Record], position: int, last_use: 
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             segment.interrupt = error  # for the thread that runs the segment, when it has
-        return _undone(values, made)
+        return False
+    for slot, output in outputs.items():
+        values[slot] = output
     if tell is not None and group is not None:
         group.tell(tell, segment.context)
     return True
@@ -356,10 +361,3 @@ def take_tile(dtype: str) -> Any:
 def give_back_tile(tile: Any) -> None:
     """See `take_tile`."""
     _scratch.give_back(tile)
-
-
-def _undone(values: list[Any], made: dict[int, Any]) -> bool:
-    """Forget what a group has made: False."""
-    for slot in made:
-        values[slot] = None
-    return False

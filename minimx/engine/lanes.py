@@ -43,10 +43,11 @@ from .. import cuda
 from ..base import MXNetError, env_int
 from ..device import Context, CopyLane
 from ..op import placing
-from . import events, streams
+from . import events, interrupts, streams
 from .blas import BlasThreads
 from .crew import after_fork as crew_after_fork
 from .events import watch
+from .interrupts import shield
 from .segment import Segment
 from .task import DONE, OPEN, QUEUED, READY, RUNNING, Task
 from .var import Failure, Var, add_note
@@ -197,10 +198,11 @@ class Scheduler:
         stack.append(task)
         before = events.entered(task) if watch.on else None
         try:
-            if cuda.state.in_use:
-                streams.run(task)
-            else:
-                task.run()
+            with interrupts.Opened():
+                if cuda.state.in_use:
+                    streams.run(task)
+                else:
+                    task.run()
         except BaseException as error:  # Ctrl-C before it began, or when it had ended; or the GPU is not there
             task.abandon(error)
         self._end(task, 0.0 if before is None else before[0])
@@ -333,7 +335,8 @@ class Scheduler:
         self._outside()
         start = events.clock()
         try:
-            self._wait_for(task)
+            with shield:
+                self._wait_for(task)
         finally:
             if watch.on:
                 events.waited(start, task=task)
@@ -341,9 +344,11 @@ class Scheduler:
     def _wait_for(self, task: Task) -> None:
         own = self._stack()
         while True:
+            shield.deliver()
+            helped = None
             with self.lock:
                 self.close(task)
-                while True:
+                while not shield.calls:
                     if task.state is DONE:
                         return
                     helped = self._ready_ancestor(task, own)
@@ -359,7 +364,8 @@ class Scheduler:
                         self.awaited[task] -= 1
                         if not self.awaited[task]:
                             del self.awaited[task]
-            self._help(helped)
+            if helped is not None:
+                self._help(helped)
 
     def inside(self) -> bool:
         """Whether the calling thread holds the lock already.
@@ -378,7 +384,7 @@ class Scheduler:
         """Wait for what `awaited`, `draining` or `watching` says, or for a task that no worker takes. The lock is held."""
         self.waiting += 1
         try:
-            self.finished.wait()
+            self.finished.wait(shield.patience)
         finally:
             self.waiting -= 1
 
@@ -396,7 +402,7 @@ class Scheduler:
         while not var.ready:
             if var.writer is not None:
                 self._outside()
-            with self.lock:
+            with shield, self.lock:
                 writer = self.demand(var)
             if writer is None:
                 break
@@ -431,15 +437,18 @@ class Scheduler:
             return
         start = events.clock()
         try:
-            self._make_room()
+            with shield:
+                self._make_room()
         finally:
             if watch.on:
                 events.waited(start, "back-pressure", "too much is in flight")
 
     def _make_room(self) -> None:
         while True:
+            shield.deliver()
+            helped = None
             with self.lock:
-                while True:
+                while not shield.calls:
                     may_push = self.alone in (None, threading.get_ident())
                     if may_push and self.bytes_in_flight <= MAX_BYTES and len(self.in_flight) <= MAX_TASKS:
                         return
@@ -451,7 +460,8 @@ class Scheduler:
                         self._sleep()
                     finally:
                         self.watching -= 1
-            self._help(helped)
+            if helped is not None:
+                self._help(helped)
 
     def _any_ready(self) -> Task | None:
         """The oldest ready task of any lane. The lock is held."""
@@ -482,7 +492,8 @@ class Scheduler:
         self._outside()
         start = events.clock()
         try:
-            self._drain()
+            with shield:
+                self._drain()
         finally:
             if watch.on:
                 events.waited(start)
@@ -490,8 +501,10 @@ class Scheduler:
     def _drain(self) -> None:
         own = self._stack()
         while True:
+            shield.deliver()
+            helped = None
             with self.lock:
-                while True:
+                while not shield.calls:
                     for segment in [*self.lazy, *(each for lane in self.lanes.values() for each in lane.open)]:
                         self.close(segment)
                     helped = self._any_ready()
@@ -509,7 +522,8 @@ class Scheduler:
                     finally:
                         self.draining -= not inside
                         self.watching -= inside
-            self._help(helped)
+            if helped is not None:
+                self._help(helped)
 
     def _only_waits_for(self, own: list[Task]) -> bool:
         """Whether all that is in flight is among the tasks `own` or waits for one of them. The lock is held."""

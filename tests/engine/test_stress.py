@@ -288,8 +288,10 @@ def test_ctrl_c_while_helping_is_raised_and_loses_only_that_result(gates: Gates,
 def test_ctrl_c_between_closing_a_task_and_its_lane_loses_nothing(
     gates: Gates, monkeypatch: pytest.MonkeyPatch, ready: bool, sync: str
 ) -> None:
+    x = nd.ones((LARGE,))
+    x.wait_to_read()
     gate = gates.hold(context=cpu(0))  # no worker closes the segment
-    y = nd.ones((LARGE,)) + 1
+    y = x + 1
 
     def interrupted(task: Any, *_: Any, **__: Any) -> None:
         task.state = lanes.READY if ready else task.state
