@@ -31,7 +31,7 @@ class Registry(Generic[Base]):
         self.base = base
         self.nickname = nickname
         self.classes: dict[str, type[Base]] = {}
-        _families[base] = self
+        _families.setdefault(base, self)  # a second one, of a test, is not that of the family
 
     def register(self, klass: Class, name: str | None = None) -> Class:
         """Class decorator: enter `klass` under `name`, or under its own name. A name that is taken is taken over, with a warning."""

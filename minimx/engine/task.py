@@ -121,7 +121,7 @@ class Task:
     def charge(self, var: Var) -> None:
         """Count the memory of an input that no queued task holds yet: until this one has run, it cannot be freed."""
         if var.value is not None and not var.readers and var.writer is None:
-            self.nbytes += var.value.nbytes
+            self.nbytes += getattr(var.value, "nbytes", 0)  # a Var of a user may hold anything
 
     def reads(self, var: Var, scheduler: Scheduler) -> None:
         """Enter this task as a reader of `var`."""

@@ -38,10 +38,10 @@ def check_consistency(
     values by name to compare with; `rand_type`: the dtype that random arguments are rounded to. **Returns** what was compared with.
     **Raises** AssertionError where results differ. **Source** MXNet `test_utils.check_consistency`.
 
-    >>> sym = mx.sym.exp(mx.sym.Variable("x"))
+    >>> sym = mx.sym.exp(mx.sym.Variable("x"), name="y")
     >>> settings = [{"ctx": mx.cpu(), "x": (2, 3), "type_dict": {"x": dtype}} for dtype in ("float64", "float32")]
     >>> sorted(check_consistency(sym, settings))
-    ['exp0_output', 'x']
+    ['x', 'y_output']
     """
     if len(ctx_list) < 2:
         raise ArgumentError(f"check_consistency: ctx_list has {len(ctx_list)} settings; at least 2 are wanted to compare")
