@@ -2,6 +2,7 @@
 
 The thread knows the queue and the iterator only, not the object that the program holds, so that it ends when that is forgotten, and at the
 end of the program. It never makes more than `buffer` items that nobody has taken. An error in it is raised where the item is asked for.
+What it reads from is its own until `close` returns.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class _Shared:
         self.results: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
         self.room = threading.Semaphore(buffer)
         self.stopped = False
+        self.ended = threading.Event()  # nothing uses the iterator any more
 
     def stop(self) -> None:
         """Let the thread end. In a forked process there is none, and the semaphore may be locked for ever."""
@@ -48,12 +50,19 @@ class Ahead(Generic[Item]):
         self._last: tuple[Any, BaseException | None] | None = None  # the end, or the error that ended it
         if buffer == 0 or not _started(make, self._shared):
             self._here = make()
-        self.stop = weakref.finalize(self, self._shared.stop)
+            self._shared.ended.set()
+        self._stop = weakref.finalize(self, self._shared.stop)
 
     @property
     def is_of_this_process(self) -> bool:
         """Whether the thread can be here: a forked process has no threads of its parent."""
         return self._shared.process == os.getpid()
+
+    def close(self) -> None:
+        """Make no more items. Waits for the one that is being made, so that the next to read from the same source has it alone."""
+        self._stop()
+        if self.is_of_this_process:
+            self._shared.ended.wait()
 
     def take(self) -> Item | None:
         """The next item; waits for it. None at the end."""
@@ -101,5 +110,8 @@ def _work(make: Callable[[], Iterator[Any]], shared: _Shared) -> None:
     except BaseException as error:  # raised again in the thread that asks
         shared.results.put((None, error))
     finally:
-        if hasattr(iterator, "close"):
-            iterator.close()
+        try:
+            if hasattr(iterator, "close"):
+                iterator.close()
+        finally:
+            shared.ended.set()

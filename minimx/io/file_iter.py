@@ -92,7 +92,7 @@ class MXDataIter(DataIter):
             if first is not None and first.restart.random is None and not self._resume.used:
                 return  # it would begin with the very batch that is waiting
             start = self._resume if first is None else first.restart
-        self._ahead.stop()
+        self._ahead.close()
         self._begin(start)
 
     def debug_skip_load(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 import minimx as mx
 from minimx.base import DTypeError, FileFormatError, MissingFileError, ShapeError
-from minimx.io.records import CHUNK, DealtSource, Records, RecordSource
+from minimx.io.records import CHUNK, DealtSource, RecordEpoch, Records, RecordSource
 
 from .image_cases import CASES
 
@@ -133,6 +134,29 @@ def test_reset_in_the_middle_takes_the_next_order(many):
         found.append(labels(batches))
     assert found[0] == found[1]  # however far ahead the thread was
     assert found[0][0][0] == [3, 15, 9, 16, 12]
+
+
+def test_reset_waits_for_the_thread_that_reads_ahead(many, monkeypatch):
+    """Both would take orders from the same generator."""
+    epoch, begun = RecordSource.epoch, []
+
+    def slow(self):
+        begun.append(threading.get_ident())
+        place = len(begun)
+        if place == 2:  # the last batch of the first pass is filled up
+            time.sleep(0.1)
+        found = epoch(self)
+        if place == 3:
+            time.sleep(0.2)
+        return found
+
+    monkeypatch.setattr(RecordSource, "epoch", slow)
+    batches = of_many(many, shuffle=True)
+    batches.next()
+    while len(begun) < 2:
+        time.sleep(0.001)
+    batches.reset()
+    assert labels(batches)[0][0] == [3, 15, 9, 16, 12]
 
 
 def test_more_examples_in_a_batch_than_in_the_file(many):
