@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
+import logging
 import os
 import re
 import signal
@@ -70,6 +71,7 @@ def run_in_kernel(path: str, output: str | None, lend: bool) -> int:
         if client.km is not None:
             raise
         failed, status = "interrupted", 128 + signal.SIGINT  # on a signal nbclient stops the kernel, and then stumbles over that
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # so may the tasks that it leaves behind, and asyncio would say so
     else:
         failed, status = "", 0
     if failed:
