@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .base import ArgumentError, env_int
@@ -48,7 +48,17 @@ class GPU:
 
 #: The simulated GPUs by number.
 gpus: dict[int, GPU] = {number: GPU() for number in range(env_int("MINIMX_SIMULATED_GPUS", 0, maximum=MOST))}
+#: Called before these GPUs are others: the engine finishes what is queued for them.
+finish: list[Callable[[], None]] = []
 _lock = threading.Lock()  # guards `free_at` of all links
+
+
+def _become(new: dict[int, GPU]) -> None:
+    if gpus:
+        for function in finish:
+            function()
+    gpus.clear()
+    gpus.update(new)
 
 
 @contextlib.contextmanager
@@ -56,8 +66,7 @@ def _restored(before: dict[int, GPU]) -> Iterator[None]:
     try:
         yield
     finally:
-        gpus.clear()
-        gpus.update(before)
+        _become(before)
 
 
 def simulate_gpus(count: int, memory: int | None = None, bandwidth: float | None = None, latency: float = 0.0) -> Any:
@@ -66,7 +75,8 @@ def simulate_gpus(count: int, memory: int | None = None, bandwidth: float | None
     **Args** `memory`: capacity of each in bytes; allocating beyond it raises OutOfMemoryError. None: no bound. `bandwidth`: of the link of
     each, bytes a second in each direction (PCIe 3.0 with 16 lanes: 12e9; NVLink: 150e9), None: copies take the time they take here.
     `latency`: seconds that a copy takes besides (PCIe: 1e-5). A copy between two GPUs occupies the links of both.
-    **Returns** a context manager that restores what was before when it is left; using it so is optional. **Raises** ArgumentError.
+    **Returns** a context manager that restores what was before when it is left; using it so is optional. Work that is queued for GPUs that
+    were simulated so far is finished first. **Raises** ArgumentError.
     The environment variable MINIMX_SIMULATED_GPUS=count does the same from the start.
 
     >>> with simulate_gpus(2, memory=2**30, bandwidth=12e9, latency=1e-5):
@@ -84,8 +94,7 @@ def simulate_gpus(count: int, memory: int | None = None, bandwidth: float | None
             f"simulate_gpus: bandwidth is {bandwidth}, latency {latency}; a link has some bytes a second, and takes 0 or more seconds"
         )
     before = dict(gpus)
-    gpus.clear()
-    gpus.update({number: GPU(memory, bandwidth, latency) for number in range(count)})
+    _become({number: GPU(memory, bandwidth, latency) for number in range(count)})
     return _restored(before)
 
 

@@ -39,7 +39,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import cuda
+from .. import cuda, simulated
 from ..base import MXNetError, env_int
 from ..device import Context, CopyLane
 from ..op import placing
@@ -596,6 +596,7 @@ class Scheduler:
 
 scheduler = Scheduler()
 placing.append(lambda: str(scheduler.running.tasks[-1].context) if scheduler.running.tasks else None)
+simulated.finish.append(scheduler.drain)
 atexit.register(scheduler.at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

@@ -115,3 +115,15 @@ def test_a_copy_of_what_failed_has_failed() -> None:
 def test_links_that_cannot_be(how: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match="simulate_gpus"):
         mx.device.simulate_gpus(1, **how)
+
+
+def test_leaving_the_simulation_finishes_what_is_queued_for_it() -> None:
+    """It could not run afterwards: there is no such GPU any more."""
+    with mx.device.simulate_gpus(2, latency=LONG):
+        there = nd.ones((LARGE,), ctx=gpu(0)).as_in_context(gpu(1)) * 2
+        here = there.as_in_context(cpu())
+    assert here.asnumpy().sum() == 2 * LARGE
+    with mx.device.simulate_gpus(1, latency=LONG):
+        here = (nd.ones((LARGE,), ctx=gpu(0)) * 3).as_in_context(cpu())
+        mx.device.simulate_gpus(0)
+        assert here.asnumpy().sum() == 3 * LARGE
