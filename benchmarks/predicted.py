@@ -71,7 +71,8 @@ def compared(build: Build, shape: tuple[int, ...], batch: int, hybridize: bool, 
             "2 lanes, predicted": found.predicted,
             "2 lanes, measured": found.measured,
             "2 lanes, predicted / measured (ratio)": found.predicted / found.measured,
-            "work on 2 lanes / on 1 (ratio)": found.machine.slowdown(2),
+            "arithmetic on 2 lanes / on 1 (ratio)": found.machine.slowdown(2, 1.0),
+            "memory on 2 lanes / on 1 (ratio)": found.machine.slowdown(2, 0.0),
         }
 
     return run

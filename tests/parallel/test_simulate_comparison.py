@@ -42,20 +42,34 @@ def test_calibration_measures_everything() -> None:
     assert machine.contention[0] == 1.0
     assert machine.contention[1] > 0  # how much, depends on what else the machine does
     assert machine.helping
+    assert len(machine.memory_contention) == 2
     one = Benchmarks([mx.cpu(0)])
     one.measure()
-    assert list(one.machine().contention) == [1.0]
+    assert (list(one.machine().contention), list(one.machine().memory_contention)) == ([1.0], [1.0])
     assert one.per_key == 0.0
     with pytest.raises(ArgumentError, match="at least one of each"):
         calibrate([])
 
 
-def test_the_chain_can_be_made_as_long_as_a_step() -> None:
+def test_chains_can_be_made_as_long_as_a_step() -> None:
     benchmarks = Benchmarks([mx.cpu(0)])
     benchmarks.fit(0.0)
-    assert benchmarks.layers == 1
-    benchmarks.fit(1e9)
-    assert benchmarks.layers == 1000
+    assert (benchmarks.layers.length, benchmarks.sums.length) == (1, 1)
+    benchmarks.layers.fit(1e9)
+    assert benchmarks.layers.length == 1000
+
+
+def test_a_task_is_a_mixture_of_arithmetic_and_memory() -> None:
+    """Two lanes: arithmetic takes 1.5 times as long then, all else 3 times; one work is half of each."""
+    machine = Machine({"": Device(flops=1e9)}, contention=(1.0, 1.5), memory_contention=(1.0, 3.0))
+    assert [machine.slowdown(2, part) for part in (1.0, 0.5, 0.0)] == [1.5, 2.25, 3.0]
+    assert machine.slowdown(4, 0.5) == 4.5
+    graph = TaskGraph()
+    graph.work("half", "cpu(0)", flops=1e9, seconds=2.0, overhead=0.0)
+    graph.work("memory", "cpu(1)", seconds=1.0, overhead=0.0)
+    result = replay(graph, machine)
+    # together until the second ends, at 3; the first has then done 3 / 2.25 of its 2 seconds, and is alone for the rest
+    assert result.end == pytest.approx([3 + 2 - 3 / 2.25, 3])
 
 
 @pytest.mark.parametrize("gpus", [False, True])

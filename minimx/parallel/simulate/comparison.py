@@ -65,11 +65,12 @@ class Comparison:
         return "".join(each._repr_html_() for each in self.timelines())
 
     def __str__(self) -> str:
-        slow = ", ".join(f"{each:.2f}" for each in self.machine.contention)
+        tables = (self.machine.contention, self.machine.memory_contention)
+        slow, slow_memory = (", ".join(f"{each:.2f}" for each in table) for table in tables)
         return (
             f"one device, its part of the batch: {in_words(self.replayed)} predicted, {in_words(self.alone)} measured\n"
             f"all devices: {in_words(self.predicted)} predicted, {in_words(self.measured)} measured ({self.error:+.0%})\n"
-            f"contention of 1, 2, ... lanes: {slow}"
+            f"contention of 1, 2, ... lanes: {slow} for arithmetic, {slow_memory} for memory"
         )
 
 

@@ -79,6 +79,16 @@ class Device:
         """How long it takes to begin the work."""
         return self.overhead if work.overhead is None else work.overhead
 
+    def arithmetic(self, work: Work) -> float:
+        """The part of the time of a work that its arithmetic would take at the speed of products; the rest waits for memory, or for
+        Python.
+
+        >>> Device(flops=1e9).arithmetic(Work("layer", "cpu(0)", flops=3e6, seconds=0.004))
+        0.75
+        """
+        seconds = self.seconds(work)
+        return min(1.0, work.flops / (self.flops * self.efficiency) / seconds) if seconds else 1.0
+
     @property
     def adding(self) -> float:
         """Seconds a byte for adding one array to another: two bytes are read and one is written for each."""
@@ -119,7 +129,8 @@ class Machine:
     devices to the way between them; None where there is none. `sharing`: what transfers do that meet on a link. "fair": all go on at
     the same time, and the link's bandwidth is shared out. "in turn": each lane for copies makes one at a time, and a transfer
     begins when it has all links of its way for itself, as simulated GPUs do it. `contention`: for each number of lanes that work at
-    the same time, from 1 on, how many times as long work takes as alone; beyond the last it grows in proportion. () is: not at all.
+    the same time, from 1 on, how many times as long arithmetic takes as alone; beyond the last it grows in proportion. () is: not at all.
+    `memory_contention`: the same for what is no arithmetic (`Device.arithmetic`); () is: as arithmetic.
     `helping`: the front end, where it waits, runs tasks of others, as the engine does.
     """
 
@@ -128,13 +139,14 @@ class Machine:
     route: Route = lambda source, target: None
     sharing: str = "fair"
     contention: Sequence[float] = ()
+    memory_contention: Sequence[float] = ()
     helping: bool = False
     name: str = "machine"
 
     def __post_init__(self) -> None:
         if self.sharing not in SHARINGS:
             raise UnknownNameError(f"Machine: sharing is {shown(self.sharing)}; choose one of {', '.join(map(repr, SHARINGS))}")
-        for slow in self.contention:
+        for slow in (*self.contention, *self.memory_contention):
             if not 1 <= slow < math.inf:
                 raise ArgumentError(f"Machine: contention holds {shown(slow)}; work that shares takes 1 times as long, or more")
 
@@ -181,12 +193,14 @@ class Machine:
             return task.seconds or 0.0
         return self.link(task.source, task.target).seconds(task.nbytes)
 
-    def slowdown(self, lanes: int) -> float:
-        """How many times as long work takes while `lanes` lanes work."""
-        table = self.contention
-        if not table or lanes < 1:
-            return 1.0
-        return table[lanes - 1] if lanes <= len(table) else table[-1] * lanes / len(table)
+    def slowdown(self, lanes: int, arithmetic: float = 1.0) -> float:
+        """How many times as long work takes while `lanes` lanes work. **Args** `arithmetic`: the part of it that is arithmetic."""
+        tables = self.contention, self.memory_contention or self.contention
+        slow, slow_memory = (
+            1.0 if not table or lanes < 1 else table[min(lanes, len(table)) - 1] * max(1.0, lanes / len(table))
+            for table in tables
+        )
+        return arithmetic * slow + (1 - arithmetic) * slow_memory
 
 
 __all__ = ["Device", "Link", "Machine", "Route", "Way", "not_negative", "positive"]

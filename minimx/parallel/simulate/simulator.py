@@ -10,7 +10,8 @@ its latency passes first; from then on all transfers under way get max-min fair 
 6.5.2): the link on which the share is smallest gives each of its transfers an equal part, what these do not need elsewhere is shared out
 among the others, and so on. Rates change whenever a transfer begins or ends.
 
-*Contention.* Where lanes share what computes (`Machine.contention`), work slows down for as long as others work.
+*Contention.* Where lanes share what computes (`Machine.contention`), work slows down for as long as others work: arithmetic by one factor,
+all else, which waits for memory most of all, by another.
 
 Everything is decided by numbers and their order: the same graph and machine always give the same result. Book: chapter 11.
 """
@@ -41,17 +42,26 @@ class Lane:
         self.freed_by = -1  # the last task that ended here
 
 
-class Flow:
-    """A transfer under way on links that it shares with others."""
+class Activity:
+    """What goes on at a rate that changes: a transfer on links that it shares, or work on lanes that slow each other down."""
 
-    __slots__ = ("links", "left", "rate", "since", "version")
+    __slots__ = ("links", "arithmetic", "left", "rate", "since", "version")
 
-    def __init__(self, links: tuple[str, ...], nbytes: float, now: float) -> None:
+    def __init__(self, left: float, now: float, links: tuple[str, ...] = (), arithmetic: float = 0.0) -> None:
         self.links = links
-        self.left = nbytes  # bytes, at the time `since`
-        self.rate = 0.0  # bytes a second from then on
+        self.arithmetic = arithmetic  # the part of work that is arithmetic
+        self.left = left  # bytes, or seconds of work alone, at the time `since`
+        self.rate = 0.0  # of these a second from then on
         self.since = now
         self.version = 0  # of its end: each new rate makes the old one void
+
+    def go_on(self, rate: float, now: float) -> float:
+        """From now on at another rate: when it will end."""
+        if now > self.since:
+            self.left = max(0.0, self.left - self.rate * (now - self.since))
+        self.rate, self.since = rate, now
+        self.version += 1
+        return now + self.left / rate
 
 
 class Replay:
@@ -76,11 +86,11 @@ class Replay:
         self.in_lane: list[Lane | None] = [self._lane_of(task) for task in self.tasks]
         self.ways = [machine.way_of(task) for task in self.tasks]  # of transfers; None: it takes as long as it took
         self.turns: dict[str, deque[int]] = {}  # "in turn": the transfers that have or want a link
-        self.flows: dict[int, Flow] = {}  # "fair": transfers under way,
-        self.users: dict[str, dict[int, None]] = {}  # those of each link,
+        self.active: dict[int, Activity] = {}  # all whose rate may change
+        self.users: dict[str, dict[int, None]] = {}  # "fair": the transfers under way on each link,
         self.changed: dict[str, None] = {}  # and the links where one came or went
-        self.progress = 0.0  # of all that computes, in seconds of work, where lanes slow each other down
-        self.computing: list[tuple[float, int]] = []  # a heap: (the progress at which it ends, number)
+        self.computing: dict[int, None] = {}  # where lanes slow each other down: the works under way,
+        self.met = 0  # and how many there were when their rates were set
         self.touched: dict[str, Lane] = dict(self.lanes)  # lanes in which something may begin
 
     def _lane_of(self, task: Task) -> Lane | None:
@@ -104,11 +114,12 @@ class Replay:
         self._enter([number for number, waits in enumerate(self.waits) if not waits])
         while True:
             self._begin_what_can()
+            self._share_lanes()
             self._share_links()
             when = self._next_time()
             if when is None:
                 break
-            self._pass(when)
+            self.now = when
             self._enter(self._end_tasks(self._due()))
         return Result(self.tasks, self.machine, self.start, self.end, self.ready, self.cause)
 
@@ -116,23 +127,15 @@ class Replay:
         """When something happens next."""
         while self.events and not self._valid(self.events[0]):
             heapq.heappop(self.events)
-        soonest = self.events[0][0] if self.events else math.inf
-        if self.computing:
-            slow = self.machine.slowdown(len(self.computing))
-            soonest = min(soonest, self.now + max(0.0, self.computing[0][0] - self.progress) * slow)
-        return None if soonest == math.inf else soonest
+        return self.events[0][0] if self.events else None
 
     def _valid(self, event: tuple[float, int, str, int]) -> bool:
-        """Whether an event is to happen; the ends of flows that have got another rate since are not."""
+        """Whether an event is to happen; the ends of activities that have got another rate since are not."""
         _, number, kind, version = event
-        flow = self.flows.get(number)
-        return kind == BEGUN or (flow is None and math.isnan(self.end[number])) or (flow is not None and flow.version == version)
-
-    def _pass(self, when: float) -> None:
-        """Let time go on until then."""
-        if self.computing:
-            self.progress += (when - self.now) / self.machine.slowdown(len(self.computing))
-        self.now = when
+        if kind == BEGUN:
+            return True
+        activity = self.active.get(number)
+        return math.isnan(self.end[number]) if activity is None else activity.version == version
 
     def _due(self) -> list[int]:
         """The tasks that end now. What is due to begin, begins."""
@@ -145,13 +148,6 @@ class Replay:
                 ended.append(event[1])
             else:
                 self._begun(event[1])
-        if self.computing:
-            slow = self.machine.slowdown(len(self.computing))
-            first = self.computing[0][0]
-            if self.now + max(0.0, first - self.progress) * slow <= self.now:
-                self.progress = max(self.progress, first)  # rounding must not hold it up
-                while self.computing and self.computing[0][0] <= first:
-                    ended.append(heapq.heappop(self.computing)[1])
         return sorted(ended)
 
     def _enter(self, numbers: Iterable[int]) -> None:
@@ -176,7 +172,10 @@ class Replay:
                 taken.running -= 1
                 taken.freed_by = number
                 self.touched[taken.name] = taken
-            self._leave_links(number)
+            activity = self.active.pop(number, None)
+            if self.ways[number] is not None:
+                self._leave_links(number, activity)
+            self.computing.pop(number, None)
             for successor in self.successors[number]:
                 self.waits[successor] -= 1
                 self.cause[successor] = number
@@ -235,7 +234,8 @@ class Replay:
         if isinstance(task, Work):
             seconds = self.machine.device(task.device).seconds(task)
             if self.machine.contention:
-                heapq.heappush(self.computing, (self.progress + seconds, number))
+                self.active[number] = Activity(seconds, self.now, arithmetic=self.machine.device(task.device).arithmetic(task))
+                self.computing[number] = None
             else:
                 heapq.heappush(self.events, (self.now + seconds, number, ENDED, 0))
             return
@@ -243,7 +243,7 @@ class Replay:
         if way is None or not way.links:
             heapq.heappush(self.events, (self.now, number, ENDED, 0))
             return
-        self.flows[number] = Flow(way.links, task.nbytes, self.now)
+        self.active[number] = Activity(task.nbytes, self.now, links=way.links)
         for link in way.links:
             self.users.setdefault(link, {})[number] = None
             self.changed[link] = None
@@ -264,14 +264,12 @@ class Replay:
             seconds = self.machine.link(task.source, task.target).seconds(task.nbytes)
             heapq.heappush(self.events, (self.now + seconds, number, ENDED, 0))
 
-    def _leave_links(self, number: int) -> None:
-        """A task has ended. If it was a transfer, others may use its links."""
+    def _leave_links(self, number: int, activity: Activity | None) -> None:
+        """A transfer has ended: others may use its links."""
         way = self.ways[number]
-        if way is None:
-            return
+        assert way is not None
         if self.machine.sharing == "fair":
-            flow = self.flows.pop(number, None)
-            for link in () if flow is None else flow.links:
+            for link in () if activity is None else activity.links:
                 del self.users[link][number]
                 self.changed[link] = None
             return
@@ -280,6 +278,18 @@ class Replay:
         for other in dict.fromkeys(self.turns[link][0] for link in way.links if self.turns[link]):
             self.cause[other] = number
             self._go_if_first(other, self.ways[other].links)  # type: ignore[union-attr]  # who queues for links has a way
+
+    # ---- lanes that slow each other down
+
+    def _share_lanes(self) -> None:
+        """New rates for all works, if there are more or fewer of them than before."""
+        count = len(self.computing)
+        for number in self.computing:
+            activity = self.active[number]
+            if count != self.met or not activity.version:
+                end = activity.go_on(1 / self.machine.slowdown(count, activity.arithmetic), self.now)
+                heapq.heappush(self.events, (end, number, ENDED, activity.version))
+        self.met = count
 
     # ---- links shared fairly
 
@@ -291,14 +301,9 @@ class Replay:
         self.changed = {}
         rates = self._fair_rates(links, numbers)
         for number in numbers:
-            flow, rate = self.flows[number], rates[number]
-            if rate == flow.rate:
-                continue
-            if self.now > flow.since:
-                flow.left = max(0.0, flow.left - flow.rate * (self.now - flow.since))
-            flow.rate, flow.since = rate, self.now
-            flow.version += 1
-            heapq.heappush(self.events, (self.now + flow.left / rate, number, ENDED, flow.version))
+            activity = self.active[number]
+            if rates[number] != activity.rate:
+                heapq.heappush(self.events, (activity.go_on(rates[number], self.now), number, ENDED, activity.version))
 
     def _together(self) -> tuple[list[str], list[int]]:
         """The links that the changed ones have to do with, by transfers that use both, and all transfers on them; in a fixed order."""
@@ -308,7 +313,7 @@ class Replay:
             for number in self.users.get(pending.pop(), ()):
                 if number not in numbers:
                     numbers[number] = None
-                    fresh = [link for link in self.flows[number].links if link not in links]
+                    fresh = [link for link in self.active[number].links if link not in links]
                     links.update(dict.fromkeys(fresh))
                     pending += fresh
         return sorted(links), sorted(numbers)
@@ -325,7 +330,7 @@ class Replay:
                 if number in rates:
                     continue
                 rates[number] = share
-                for link in self.flows[number].links:
+                for link in self.active[number].links:
                     waiting[link] -= 1
                     left[link] = max(0.0, left[link] - share) if left[link] < math.inf else math.inf
         return rates
