@@ -13,7 +13,7 @@ import pytest
 
 import minimx as mx
 from minimx.base import DTypeError, FileFormatError, MissingFileError, ShapeError
-from minimx.io.records import CHUNK, DealtSource, RecordEpoch, Records, RecordSource
+from minimx.io.records import CHUNK, DealtSource, Records, RecordSource
 
 from .image_cases import CASES
 
