@@ -71,7 +71,7 @@ def run_in_kernel(path: str, output: str | None, lend: bool) -> int:
         if client.km is not None:
             raise
         failed, status = "interrupted", 128 + signal.SIGINT  # on a signal nbclient stops the kernel, and then stumbles over that
-        logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # so may the tasks that it leaves behind, and asyncio would say so
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # or it tells of tasks left behind
     else:
         failed, status = "", 0
     if failed:
