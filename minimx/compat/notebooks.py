@@ -8,6 +8,7 @@ the cells run as plain Python, with the few magic commands that need no IPython 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import importlib.util
 import logging
@@ -22,6 +23,7 @@ from .. import files
 from . import launch
 
 CELLS = Path(__file__).parent / "cells.py"
+OFTEN, PATIENCE = 0.3, 6.0  # seconds between two interrupts of a kernel, and until it is killed
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -59,21 +61,21 @@ def run_in_kernel(path: str, output: str | None, lend: bool) -> int:
         kernel.transport_encryption = "auto"
     folder = os.path.dirname(os.path.abspath(path))
     client = _printing(nbclient.NotebookClient)(notebook, km=kernel, timeout=None)
-    client.quiet, client.owns_km = output is not None, True
-    status = 1
+    client.quiet, client.owns_km, client.on_notebook_start = output is not None, True, client.listen
+    failed, status = "", 0
     try:
         client.execute(cwd=folder, env=launch.environment(lend))
-    except nbclient.exceptions.CellExecutionError:
-        failed = "a cell failed"  # which the client has printed
-    except nbclient.exceptions.DeadKernelError:
-        failed = "the kernel died: it was stopped, or the memory did not suffice"
-    except (asyncio.CancelledError, AssertionError, AttributeError, KeyboardInterrupt):
-        if client.km is not None:
+    except (Exception, asyncio.CancelledError, KeyboardInterrupt) as error:
+        status = 1
+        if client.interrupted or isinstance(error, KeyboardInterrupt):
+            failed, status = "interrupted", 128 + signal.SIGINT
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # or it tells of the task that is still stopping the kernel
+        elif isinstance(error, nbclient.exceptions.CellExecutionError):
+            failed = "a cell failed"  # which the client has printed
+        elif isinstance(error, nbclient.exceptions.DeadKernelError):
+            failed = "the kernel died: it was stopped, or the memory did not suffice"
+        else:
             raise
-        failed, status = "interrupted", 128 + signal.SIGINT  # on a signal nbclient stops the kernel, and then stumbles over that
-        logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # or it tells of tasks left behind
-    else:
-        failed, status = "", 0
     if failed:
         print(f"minimx run: {path}: {failed}", file=sys.stderr)
     if output is not None and not (failed and os.path.exists(output) and os.path.samefile(output, path)):
@@ -100,7 +102,26 @@ def _printing(client: Any) -> Any:
     """The class `client`, with cells whose outputs are printed as they come; errors always are."""
 
     class Printing(client):  # type: ignore[misc]  # the package may be absent
-        quiet = False
+        quiet = interrupted = False
+
+        def listen(self, notebook: Any) -> None:
+            """From now on Ctrl-C is for the cell that runs; nbclient would stop the kernel under itself."""
+            loop = asyncio.get_running_loop()
+            with contextlib.suppress(NotImplementedError):  # Windows: KeyboardInterrupt comes by itself
+                loop.add_signal_handler(signal.SIGINT, lambda: setattr(self, "stopping", loop.create_task(self.stop())))
+
+        async def stop(self) -> None:
+            """Interrupt the kernel, again and again: it does not hear it between two cells. Kill it, if that helps nothing."""
+            self.interrupted = True
+            for _ in range(round(PATIENCE / OFTEN)):
+                await self.km.interrupt_kernel()
+                await asyncio.sleep(OFTEN)
+            await self.km.shutdown_kernel(now=True)
+
+        async def async_execute_cell(self, cell: Any, cell_index: int, *args: Any, **options: Any) -> Any:
+            if self.interrupted:
+                raise KeyboardInterrupt
+            return await super().async_execute_cell(cell, cell_index, *args, **options)
 
         def process_message(self, msg: dict[str, Any], cell: Any, cell_index: int) -> Any:
             show(msg["msg_type"], msg["content"], cell_index + 1, self.quiet)
