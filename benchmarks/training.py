@@ -1,104 +1,104 @@
-"""What the workloads of training share: one step of gluon or PyTorch on a batch of images of ten classes, and the loss in JAX."""
+"""What the workloads of training share: steps of gluon, PyTorch, JAX and MLX on a batch of images of ten classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from harness import Unit, peer, timed
+from gluon_peers import enter, hybridized
+from harness import Unit, Workload, timed
 
-BATCH = 256
 RATE = 0.1
-STATIC = {"static_alloc": True, "static_shape": True}
 
 
-def data(*shape: int) -> tuple[Any, Any]:
+def data(batch: int, *shape: int) -> tuple[Any, Any]:
     """Images and their classes, as NumPy arrays."""
     import numpy as np
 
     random = np.random.default_rng(0)
-    return random.standard_normal((BATCH, *shape), np.float32), random.integers(0, 10, BATCH)
+    return random.standard_normal((batch, *shape), np.float32), random.integers(0, 10, batch)
 
 
-def gluon_step(mx: Any, net: Any, shape: tuple[int, ...], how: dict[str, bool] | None, count: int) -> Unit:
-    """`count` steps with MXNet's API, hybridized with the options `how` unless that is None."""
-    images, classes = (mx.nd.array(array) for array in data(*shape))
-    loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
-    net.initialize(mx.init.Xavier())
-    if how is not None:
-        net.hybridize(**how)
-        loss.hybridize(**how)
-    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": RATE})
+def steps(step: Callable[[], Any], count: int, finish: Callable[[], Any] = lambda: None) -> Unit:
+    """The unit of work: `count` steps, after one to warm up."""
 
     def run() -> None:
         for _ in range(count):
+            step()
+        finish()
+
+    run()
+    return lambda: {"a step": timed(run) / count}
+
+
+def enter_gluon(work: Workload, make: Callable[[Any], Any], batch: int, shape: tuple[int, ...], count: int) -> None:
+    """Enter minimx and MXNet in all modes. `make(library)` gives the network."""
+
+    def setup(mx: Any, how: dict[str, bool] | None) -> Unit:
+        images, classes = (mx.nd.array(array) for array in data(batch, *shape))
+        net = make(mx)
+        net.initialize(mx.init.Xavier())
+        hybridized(net, how)
+        loss = hybridized(mx.gluon.loss.SoftmaxCrossEntropyLoss(), how)
+        trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": RATE})
+
+        def step() -> None:
             with mx.autograd.record():
                 each = loss(net(images), classes)
             each.backward()
-            trainer.step(BATCH)
-        mx.nd.waitall()
+            trainer.step(batch)
 
-    run()
-    return lambda: {"a step": timed(run) / count}
+        return steps(step, count, mx.nd.waitall)
+
+    enter(work, setup)
 
 
-def torch_step(net: Any, shape: tuple[int, ...], count: int) -> Unit:
-    """`count` steps with PyTorch."""
-    import torch
+def enter_torch(work: Workload, make: Callable[[Any], Any], batch: int, shape: tuple[int, ...], count: int) -> None:
+    """Enter PyTorch, as it is and compiled. `make(torch.nn)` gives the network."""
 
-    torch.set_num_threads(2)
-    images, classes = (torch.from_numpy(array) for array in data(*shape))
-    optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
-    loss = torch.nn.CrossEntropyLoss()
+    def setup(compiled: bool) -> Unit:
+        import torch
 
-    def run() -> None:
-        for _ in range(count):
+        torch.set_num_threads(2)
+        images, classes = (torch.from_numpy(array) for array in data(batch, *shape))
+        net = make(torch.nn)
+        optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
+        criterion = torch.nn.CrossEntropyLoss()
+
+        def loss(images: Any, classes: Any) -> Any:
+            return criterion(net(images), classes)
+
+        forward = torch.compile(loss) if compiled else loss
+
+        def step() -> None:
             optimizer.zero_grad()
-            loss(net(images), classes).backward()
+            forward(images, classes).backward()
             optimizer.step()
 
-    run()
-    return lambda: {"a step": timed(run) / count}
+        return steps(step, count)
+
+    work.peer("torch", "eager")(lambda: setup(False))
+    work.peer("torch", "compiled")(lambda: setup(True))
 
 
-def jax_step(forward: Callable[[Any, Any], Any], parameters: Any, shape: tuple[int, ...], count: int) -> Unit:
-    """`count` steps with JAX. `forward(parameters, images)` gives the scores of the classes."""
+def jax_step(forward: Callable[[Any, Any], Any], parameters: Any, batch: int, shape: tuple[int, ...], count: int) -> Unit:
+    """`count` steps with JAX. `forward(parameters, images)` gives the scores of the classes; `shape` has the channels last."""
     import jax
     import jax.numpy as jnp
 
-    images, classes = map(jnp.asarray, data(*shape))
+    images, classes = map(jnp.asarray, data(batch, *shape))
 
     def loss(parameters: Any) -> Any:
         scores = jax.nn.log_softmax(forward(parameters, images))
         return -jnp.take_along_axis(scores, classes[:, None], 1).mean()
 
     @jax.jit
-    def step(parameters: Any) -> Any:
+    def update(parameters: Any) -> Any:
         return jax.tree.map(lambda value, slope: value - RATE * slope, parameters, jax.grad(loss)(parameters))
 
     held = [jax.tree.map(jnp.asarray, parameters)]
 
-    def run() -> None:
-        for _ in range(count):
-            held[0] = step(held[0])
-        jax.block_until_ready(held[0])
+    def step() -> None:
+        held[0] = update(held[0])
 
-    run()
-    return lambda: {"a step": timed(run) / count}
-
-
-def enter_gluon(make: Callable[[Any], Any], shape: tuple[int, ...], count: int) -> None:
-    """Register minimx and MXNet in all modes. `make(nn)` gives the network."""
-
-    def setup(name: str, how: dict[str, bool] | None) -> Callable[[], Unit]:
-        def start() -> Unit:
-            import importlib
-
-            mx = importlib.import_module(name)
-            return gluon_step(mx, make(mx.gluon.nn), shape, how, count)
-
-        return start
-
-    for variant, how in (("eager", None), ("hybridized", {}), ("static", STATIC)):
-        for name, library in (("minimx", "minimx"), ("mxnet", "mxnet")):
-            peer(name, variant)(setup(library, how))
+    return steps(step, count, lambda: jax.block_until_ready(held[0]))

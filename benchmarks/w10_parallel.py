@@ -6,10 +6,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from harness import Unit, main, peer, timed
+from harness import Bar, Unit, Workload, timed
 
 SIDE, LENGTH = 1000, 10
 ONE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+work = Workload(
+    __file__,
+    "two independent chains of products, BLAS on one thread",
+    bars=(Bar("parallel / serial (ratio)", round(1 / 1.8, 3), absolute=True),),
+)
 
 
 def ratio(serial: Callable[[], Any], parallel: Callable[[], Any]) -> Unit:
@@ -45,21 +51,21 @@ def in_mxnet(mx: Any, second: Any) -> Unit:
     return ratio(serial, parallel)
 
 
-@peer("minimx", "cpu(0), cpu(1)", **ONE)
+@work.peer("minimx", "cpu(0), cpu(1)", **ONE)
 def _() -> Unit:
     import minimx as mx
 
     return in_mxnet(mx, mx.cpu(1))
 
 
-@peer("minimx", "cpu(0), 2 workers", MXNET_CPU_WORKER_NTHREADS="2", **ONE)
+@work.peer("minimx", "cpu(0), 2 workers", MXNET_CPU_WORKER_NTHREADS="2", **ONE)
 def _() -> Unit:
     import minimx as mx
 
     return in_mxnet(mx, mx.cpu(0))
 
 
-@peer("mxnet", "cpu(0), cpu(1)", **ONE)
+@work.peer("mxnet", "cpu(0), cpu(1)", **ONE)
 def _() -> Unit:
     import mxnet as mx
 
@@ -79,7 +85,7 @@ def with_threads(multiply: Callable[[Any, Any], Any], first: Any, other: Any) ->
     return ratio(lambda: (chain(first), chain(other)), lambda: list(pool.map(chain, (first, other))))
 
 
-@peer("torch", "two threads", **ONE)
+@work.peer("torch", "two threads", **ONE)
 def _() -> Unit:
     import torch
 
@@ -87,7 +93,7 @@ def _() -> Unit:
     return with_threads(torch.mm, *(torch.rand(SIDE, SIDE) / 500 for _ in range(2)))
 
 
-@peer("numpy", "two threads", **ONE)
+@work.peer("numpy", "two threads", **ONE)
 def _() -> Unit:
     import numpy as np
 
@@ -96,4 +102,4 @@ def _() -> Unit:
 
 
 if __name__ == "__main__":
-    main("W10 two independent chains", __file__)
+    work.main()

@@ -5,38 +5,52 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from harness import Unit, main, peer, timed
+from harness import Bar, Unit, Workload, timed
+
+IMPORT, BEYOND = "import", "beyond NumPy's"
+
+work = Workload(__file__, "import", bars=(Bar(BEYOND, 0.15, absolute=True),))
 
 
 def importing(module: str) -> Unit:
-    """A unit that starts this interpreter with and without the import."""
+    """A unit that starts this interpreter with the import, with NumPy's alone, and with none."""
     __import__(module)  # absent: say so at once
 
     def start(code: str) -> float:
         return timed(lambda: subprocess.run([sys.executable, "-c", code], check=True))
 
-    return lambda: {"import": start(f"import {module}") - start("pass")}
+    def run() -> dict[str, float]:
+        whole = start(f"import {module}")
+        found = {IMPORT: whole - start("pass")}
+        return found if module == "numpy" else {**found, BEYOND: whole - start("import numpy")}
+
+    return run
 
 
-@peer("minimx")
+@work.peer("minimx")
 def _() -> Unit:
     return importing("minimx")
 
 
-@peer("mxnet")
+@work.peer("mxnet")
 def _() -> Unit:
     return importing("mxnet")
 
 
-@peer("torch")
+@work.peer("torch")
 def _() -> Unit:
     return importing("torch")
 
 
-@peer("numpy")
+@work.peer("jax")
+def _() -> Unit:
+    return importing("jax")
+
+
+@work.peer("numpy")
 def _() -> Unit:
     return importing("numpy")
 
 
 if __name__ == "__main__":
-    main("W12 import", __file__)
+    work.main()

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from harness import Unit, main, peer, timed
+from exported import export, session
+from gluon_peers import enter, hybridized
+from harness import Bar, Unit, Workload, timed
 
 SIZES = (512, 256, 128, 2)
 COUNT = 500
-STATIC = {"static_alloc": True, "static_shape": True}
+
+work = Workload(
+    __file__,
+    "three small layers, one sample",
+    bars=(
+        Bar("a call", 1.2, variants=("hybridized", "static")),
+        Bar("a call", 1.0, variants=("eager",), against=("torch eager",)),
+        Bar("a call", 1.0, variants=("hybridized", "static"), against=("minimx eager",)),
+    ),
+    quick=True,
+)
 
 
 def loop(net: Callable[[Any], Any], x: Any, finish: Callable[[], Any] = lambda: None) -> Unit:
@@ -24,61 +37,26 @@ def loop(net: Callable[[Any], Any], x: Any, finish: Callable[[], Any] = lambda: 
     return lambda: {"a call": timed(run) / COUNT}
 
 
-def in_gluon(mx: Any, how: dict[str, bool] | None) -> Unit:
-    """The unit of work in MXNet's API, hybridized with the options `how` unless that is None."""
+def dense(mx: Any) -> Any:
+    """The network in MXNet's API."""
     nn = mx.gluon.nn
     net = nn.HybridSequential()
     for units in SIZES[1:-1]:
         net.add(nn.Dense(units, activation="relu"))
     net.add(nn.Dense(SIZES[-1]))
     net.initialize()
-    if how is not None:
-        net.hybridize(**how)
+    return net
+
+
+def in_gluon(mx: Any, how: dict[str, bool] | None) -> Unit:
+    """The unit of work in MXNet's API."""
+    net = hybridized(dense(mx), how)
     x = mx.nd.random.normal(shape=(1, SIZES[0]))
     net(x).wait_to_read()
     return loop(net, x, mx.nd.waitall)
 
 
-@peer("minimx", "eager")
-def _() -> Unit:
-    import minimx as mx
-
-    return in_gluon(mx, None)
-
-
-@peer("minimx", "hybridized")
-def _() -> Unit:
-    import minimx as mx
-
-    return in_gluon(mx, {})
-
-
-@peer("minimx", "static")
-def _() -> Unit:
-    import minimx as mx
-
-    return in_gluon(mx, STATIC)
-
-
-@peer("mxnet", "eager", OMP_NUM_THREADS="1")
-def _() -> Unit:
-    import mxnet as mx
-
-    return in_gluon(mx, None)
-
-
-@peer("mxnet", "hybridized", OMP_NUM_THREADS="1")
-def _() -> Unit:
-    import mxnet as mx
-
-    return in_gluon(mx, {})
-
-
-@peer("mxnet", "static", OMP_NUM_THREADS="1")
-def _() -> Unit:
-    import mxnet as mx
-
-    return in_gluon(mx, STATIC)
+enter(work, in_gluon, OMP_NUM_THREADS="1")
 
 
 def in_torch() -> tuple[Any, Any]:
@@ -92,12 +70,12 @@ def in_torch() -> tuple[Any, Any]:
     return nn.Sequential(*layers[:-1]).eval(), torch.randn(1, SIZES[0])
 
 
-@peer("torch", "eager", OMP_NUM_THREADS="1")
+@work.peer("torch", "eager", OMP_NUM_THREADS="1")
 def _() -> Unit:
     return loop(*in_torch())
 
 
-@peer("torch", "inference", OMP_NUM_THREADS="1")
+@work.peer("torch", "inference", OMP_NUM_THREADS="1")
 def _() -> Unit:
     import torch
 
@@ -105,7 +83,7 @@ def _() -> Unit:
     return loop(torch.inference_mode()(net), x)
 
 
-@peer("torch", "traced", OMP_NUM_THREADS="1")
+@work.peer("torch", "traced", OMP_NUM_THREADS="1")
 def _() -> Unit:
     import torch
 
@@ -126,7 +104,7 @@ def weights() -> list[tuple[Any, Any]]:
     ]
 
 
-@peer("jax", "jit")
+@work.peer("jax", "jit")
 def _() -> Unit:
     import jax
     import jax.numpy as jnp
@@ -147,34 +125,47 @@ def _() -> Unit:
     return loop(call, jnp.ones((1, SIZES[0])), lambda: last[0].block_until_ready())
 
 
-@peer("onnxruntime")
+@work.peer("mlx", "compiled")
 def _() -> Unit:
-    import numpy as np
-    import onnx
-    import onnxruntime as ort
-    from onnx import TensorProto, helper, numpy_helper
+    import mlx.core as mx
 
-    nodes, values, name = [], [], "x"
-    for number, (weight, bias) in enumerate(weights()):
-        values += [numpy_helper.from_array(weight, f"w{number}"), numpy_helper.from_array(bias, f"b{number}")]
-        nodes.append(helper.make_node("Gemm", [name, f"w{number}", f"b{number}"], [f"dense{number}"], transB=1))
-        name = f"dense{number}"
-        if number < len(SIZES) - 2:
-            nodes.append(helper.make_node("Relu", [name], [f"relu{number}"]))
-            name = f"relu{number}"
-    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, SIZES[0]))]
-    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, SIZES[-1]))]
-    model = helper.make_model(
-        helper.make_graph(nodes, "dense", inputs, outputs, values), opset_imports=[helper.make_opsetid("", 17)]
-    )
-    model.ir_version = min(onnx.IR_VERSION, 10)
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return loop(lambda x: session.run(None, {"x": x}), np.ones((1, SIZES[0]), np.float32))
+    layers = [(mx.array(weight), mx.array(bias)) for weight, bias in weights()]
+
+    @mx.compile
+    def net(x: Any) -> Any:
+        for weight, bias in layers[:-1]:
+            x = mx.maximum(mx.addmm(bias, x, weight.T), 0)
+        return mx.addmm(layers[-1][1], x, layers[-1][0].T)
+
+    last: list[Any] = [None]
+
+    def call(x: Any) -> None:
+        last[0] = net(x)
+        mx.async_eval(last[0])
+
+    return loop(call, mx.ones((1, SIZES[0])), lambda: mx.eval(last[0]))
 
 
-@peer("numpy")
+@work.files
+def _(folder: Path) -> None:
+    import minimx as mx
+
+    export(dense(mx), (1, SIZES[0]), folder / "dense.onnx")
+
+
+@work.peer("onnxruntime")
+def _() -> Unit:
+    call = session("dense.onnx", (1, SIZES[0]), threads=1)
+    return loop(lambda x: call(), None)
+
+
+@work.peer("onnxruntime", "bound")
+def _() -> Unit:
+    call = session("dense.onnx", (1, SIZES[0]), threads=1, bound=True)
+    return loop(lambda x: call(), None)
+
+
+@work.peer("numpy")
 def _() -> Unit:
     import numpy as np
 
@@ -192,4 +183,4 @@ def _() -> Unit:
 
 
 if __name__ == "__main__":
-    main("W1 three small layers, one sample", __file__)
+    work.main()

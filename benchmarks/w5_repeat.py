@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from harness import Unit, main, peer, timed
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from exported import export, session
+from gluon_peers import enter, function_block
+from harness import Bar, Unit, Workload, timed
 
 SHAPE = (2000, 2000)
 COUNT = 200
+EACH, END = "waiting each time", "waiting at the end"
+
+work = Workload(
+    __file__, "x + 1 a thousand times on 16 MB", bars=(Bar(END, 1.1, against=("onnxruntime", "torch", "jax", "mxnet")),)
+)
 
 
-def in_mxnet(mx: object) -> Unit:
+def thousand(function: Callable[[], Any]) -> float:
+    """Seconds for a thousand operations, of which `function` does COUNT."""
+    return timed(function) * 1000 / COUNT
+
+
+def in_mxnet(mx: Any, how: object) -> Unit:
     """The unit of work in MXNet's API."""
-    nd = mx.nd  # type: ignore[attr-defined]  # either library
-    x = nd.ones(SHAPE)
+    x = mx.nd.ones(SHAPE)
     x.wait_to_read()
 
     def each() -> None:
@@ -22,78 +37,67 @@ def in_mxnet(mx: object) -> Unit:
     def end() -> None:
         for _ in range(COUNT):
             y = x + 1  # noqa: F841  # computed, and not used: that is the workload
-        nd.waitall()
+        mx.nd.waitall()
 
-    return lambda: {"waiting each time": timed(each) * 1000 / COUNT, "waiting at the end": timed(end) * 1000 / COUNT}
-
-
-@peer("minimx")
-def _() -> Unit:
-    import minimx as mx
-
-    return in_mxnet(mx)
+    return lambda: {EACH: thousand(each), END: thousand(end)}
 
 
-@peer("mxnet")
-def _() -> Unit:
-    import mxnet as mx
-
-    return in_mxnet(mx)
+enter(work, in_mxnet, "eager")
 
 
-@peer("torch")
+def waiting(function: Callable[[], Any]) -> Unit:
+    """The unit of work of a library whose calls return when they are done: they have been waited for at the end, too."""
+
+    def run() -> None:
+        for _ in range(COUNT):
+            y = function()  # noqa: F841
+
+    return lambda: {END: thousand(run)}
+
+
+@work.peer("torch")
 def _() -> Unit:
     import torch
 
     x = torch.ones(*SHAPE)
-
-    def run() -> None:
-        for _ in range(COUNT):
-            y = x + 1  # noqa: F841
-
-    return lambda: {"waiting at the end": timed(run) * 1000 / COUNT}
+    return waiting(lambda: x + 1)
 
 
-@peer("onnxruntime")
+@work.peer("jax", "jit")
 def _() -> Unit:
-    import numpy as np
-    import onnx
-    import onnxruntime as ort
-    from onnx import TensorProto, helper, numpy_helper
+    import jax
+    import jax.numpy as jnp
 
-    node = helper.make_node("Add", ["x", "one"], ["y"])
-    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPE) for name in ("x", "y")]
-    graph = helper.make_graph([node], "add", value[:1], value[1:], [numpy_helper.from_array(np.float32(1), "one")])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    model.ir_version = min(onnx.IR_VERSION, 10)
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 2
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    x, y = np.ones(SHAPE, np.float32), np.empty(SHAPE, np.float32)
-    binding = session.io_binding()
-    binding.bind_cpu_input("x", x)
-    binding.bind_output("y", "cpu", 0, np.float32, SHAPE, y.ctypes.data)
+    x = jnp.ones(SHAPE)
+    add = jax.jit(lambda x: x + 1)
 
-    def run() -> object:
+    def end() -> None:
         for _ in range(COUNT):
-            session.run_with_iobinding(binding)
-        return x, y  # the binding has their addresses only
+            y = add(x)
+        y.block_until_ready()
 
-    return lambda: {"waiting at the end": timed(run) * 1000 / COUNT}
+    return lambda: {END: thousand(end)}
 
 
-@peer("numpy")
+@work.files
+def _(folder: Path) -> None:
+    import minimx as mx
+
+    export(function_block(mx, lambda F, x: x + 1), SHAPE, folder / "add.onnx")
+
+
+@work.peer("onnxruntime", "bound")
+def _() -> Unit:
+    return waiting(session("add.onnx", SHAPE, bound=True))
+
+
+@work.peer("numpy", "out=")
 def _() -> Unit:
     import numpy as np
 
     x, y, one = np.ones(SHAPE, np.float32), np.empty(SHAPE, np.float32), np.float32(1)
-
-    def run() -> None:
-        for _ in range(COUNT):
-            np.add(x, one, out=y)
-
-    return lambda: {"waiting at the end": timed(run) * 1000 / COUNT}
+    return waiting(lambda: np.add(x, one, out=y))
 
 
 if __name__ == "__main__":
-    main("W5 x + 1 a thousand times", __file__)
+    work.main()

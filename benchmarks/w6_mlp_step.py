@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness import Unit, main, peer, timed
-from training import BATCH, RATE, data, enter_gluon, jax_step, torch_step
+from harness import Bar, Unit, Workload
+from training import RATE, data, enter_gluon, enter_torch, jax_step, steps
 
-INPUTS, HIDDEN, CLASSES = 784, 256, 10
+BATCH, INPUTS, HIDDEN, CLASSES = 256, 784, 256, 10
 COUNT = 50
 
+work = Workload(__file__, "training step, 784-256-10, 256 images", bars=(Bar("a step", 1.0),), quick=True)
 
-def net(nn: Any) -> Any:
+
+def in_gluon(mx: Any) -> Any:
     """The network in MXNet's API."""
-    layers = nn.HybridSequential()
-    layers.add(nn.Dense(HIDDEN, activation="relu"), nn.Dense(CLASSES))
+    layers = mx.gluon.nn.HybridSequential()
+    layers.add(mx.gluon.nn.Dense(HIDDEN, activation="relu"), mx.gluon.nn.Dense(CLASSES))
     return layers
 
 
-enter_gluon(net, (INPUTS,), COUNT)
+def in_torch(nn: Any) -> Any:
+    """The network in PyTorch."""
+    return nn.Sequential(nn.Linear(INPUTS, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, CLASSES))
+
+
+enter_gluon(work, in_gluon, BATCH, (INPUTS,), COUNT)
+enter_torch(work, in_torch, BATCH, (INPUTS,), COUNT)
 
 
 def weights() -> list[Any]:
@@ -33,14 +41,7 @@ def weights() -> list[Any]:
     ]
 
 
-@peer("torch", "eager")
-def _() -> Unit:
-    from torch import nn
-
-    return torch_step(nn.Sequential(nn.Linear(INPUTS, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, CLASSES)), (INPUTS,), COUNT)
-
-
-@peer("jax", "jit")
+@work.peer("jax", "jit")
 def _() -> Unit:
     import jax.numpy as jnp
 
@@ -48,14 +49,38 @@ def _() -> Unit:
         w, b, v, c = parameters
         return jnp.maximum(x @ w + b, 0) @ v + c
 
-    return jax_step(forward, weights(), (INPUTS,), COUNT)
+    return jax_step(forward, weights(), BATCH, (INPUTS,), COUNT)
 
 
-@peer("numpy")
+@work.peer("mlx", "compiled")
+def _() -> Unit:
+    import mlx.core as mx
+    from mlx import nn
+
+    images, classes = map(mx.array, data(BATCH, INPUTS))
+
+    def loss(parameters: Any) -> Any:
+        w, b, v, c = parameters
+        return nn.losses.cross_entropy(mx.maximum(images @ w + b, 0) @ v + c, classes, reduction="mean")
+
+    @mx.compile
+    def update(parameters: Any) -> Any:
+        return [value - RATE * slope for value, slope in zip(parameters, mx.grad(loss)(parameters))]
+
+    held = [[mx.array(array) for array in weights()]]
+
+    def step() -> None:
+        held[0] = update(held[0])
+        mx.eval(held[0])
+
+    return steps(step, COUNT)
+
+
+@work.peer("numpy")
 def _() -> Unit:
     import numpy as np
 
-    x, classes = data(INPUTS)
+    x, classes = data(BATCH, INPUTS)
     w, b, v, c = parameters = weights()
     rows = np.arange(BATCH)
 
@@ -77,12 +102,8 @@ def _() -> Unit:
             slope *= RATE
             parameter -= slope
 
-    def run() -> None:
-        for _ in range(COUNT):
-            step()
-
-    return lambda: {"a step": timed(run) / COUNT}
+    return steps(step, COUNT)
 
 
 if __name__ == "__main__":
-    main("W6 training step, 784-256-10", __file__)
+    work.main()

@@ -1,7 +1,7 @@
 """The command line: `python -m minimx`.
 
     python -m minimx info                 versions, devices, and which optional packages are there
-    python -m minimx bench [WORKLOAD ...] the benchmarks of the source tree, as a table
+    python -m minimx bench [WORKLOAD ...] the benchmarks: minimx beside what else is installed (--quick: in a minute)
     python -m minimx run SCRIPT [...]     a script, `-m` module or notebook written for MXNet, unchanged
     python -m minimx names PATTERN ...    how minimx has what MXNet calls so
     python -m minimx im2rec PREFIX ROOT   a folder of images as lists (--list), and as files of records
@@ -38,7 +38,8 @@ OPTIONAL = {
     "jupyterlab": "book",
     "tqdm": "book",
 }
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks" / "run.py"
+#: In the wheel they are inside the package.
+BENCHMARKS = [root / "benchmarks" / "run.py" for root in Path(__file__).parents[:2]]
 
 
 def version_of(package: str) -> str | None:
@@ -65,28 +66,33 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m minimx", description=(__doc__ or "").split("\n\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("info", help="versions, devices, optional packages")
-    bench = commands.add_parser("bench", help="run the benchmarks of the source tree")
-    bench.add_argument("arguments", nargs=argparse.REMAINDER, help="workloads and options of benchmarks/run.py")
+    commands.add_parser("bench", help="run the benchmarks", add_help=False)
     commands.add_parser("run", help="run a script, module or notebook in which `import mxnet` means minimx", add_help=False)
     names = commands.add_parser("names", help="MXNet's names, and what minimx has otherwise")
     names.add_argument("pattern", nargs="+", help="a part of a name such as nd.topk, or a pattern such as 'gluon.rnn.*'")
     im2rec.add_arguments(commands.add_parser("im2rec", help="lists and files of records of a folder of images"))
     if sys.argv[1:2] == ["run"]:  # all that follows is for it, and for the script
         return run.main(sys.argv[2:])
+    if sys.argv[1:2] == ["bench"]:
+        return bench(sys.argv[2:])
     chosen = parser.parse_args()
     if chosen.command == "info":
         info()
         return 0
     if chosen.command == "im2rec":
         return im2rec.run(chosen)
-    if chosen.command == "names":
-        return compat_names.main(chosen.pattern)
-    if not BENCHMARKS.is_file():
-        print("the benchmarks are in the source tree, not in the wheel: clone it, and run this command there", file=sys.stderr)
+    return compat_names.main(chosen.pattern)
+
+
+def bench(arguments: list[str]) -> int:
+    """Run the benchmarks, which are scripts beside the package, or, in the wheel, in it."""
+    script = next((path for path in BENCHMARKS if path.is_file()), None)
+    if script is None:
+        print(f"minimx bench: {BENCHMARKS[0]} is missing; install minimx again", file=sys.stderr)
         return 1
-    sys.argv = [str(BENCHMARKS), *chosen.arguments]
-    sys.path.insert(0, str(BENCHMARKS.parent))
-    runpy.run_path(str(BENCHMARKS), run_name="__main__")
+    sys.argv = [str(script), *arguments]
+    sys.path.insert(0, str(script.parent))
+    runpy.run_path(str(script), run_name="__main__")
     return 0
 
 

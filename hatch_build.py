@@ -1,0 +1,18 @@
+"""The build of a wheel: the benchmarks are inside the package, so that `python -m minimx bench` works without the source tree.
+
+An editable install has them beside the package, as they are here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class WithBenchmarks(BuildHookInterface):  # type: ignore[type-arg]  # of any builder
+    """Adds them to a wheel that is no editable install."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if version == "standard":
+            build_data["force_include"]["benchmarks"] = "minimx/benchmarks"
