@@ -1,7 +1,7 @@
 """`from minimx import d2l`: the helpers of the book's chapters, with the names of *Dive into Deep Learning*.
 
 Instruments (`timing`), data (`datasets`), the loop's pieces (`training`), plots (`plots`), timelines (`figures`), graphs and memory
-(`diagrams`), answers to exercises (`exercises`) and the notebook itself (`notebook`).
+(`diagrams`), answers to exercises (`exercises`), the notebook itself (`notebook`), and things to play with (`widgets`).
 `import minimx` does not import this package, and this package imports matplotlib, tqdm and IPython only when they are used.
 """
 
@@ -26,6 +26,7 @@ from .training import (
     try_all_gpus,
     try_gpu,
 )
+from .widgets import ClusterExplorer, EngineStepper
 
 
 def __getattr__(name: str) -> Any:
@@ -36,8 +37,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Accumulator", "Animator", "Batches", "Benchmark", "Timer", "accuracy", "check", "data_iter", "diagrams", "evaluate_accuracy",
-    "figures", "get_fashion_mnist_labels", "get_text_labels", "linreg", "load_data_fashion_mnist", "load_fashion_mnist", "plot", "progress",
-    "set_axes", "set_figsize", "sgd", "show_images", "show_source", "squared_loss", "synthetic_data", "try_all_gpus", "try_gpu",
-    "use_svg_display",
+    "Accumulator", "Animator", "Batches", "Benchmark", "ClusterExplorer", "EngineStepper", "Timer", "accuracy", "check", "data_iter",
+    "diagrams", "evaluate_accuracy", "figures", "get_fashion_mnist_labels", "get_text_labels", "linreg", "load_data_fashion_mnist",
+    "load_fashion_mnist", "plot", "progress", "set_axes", "set_figsize", "sgd", "show_images", "show_source", "squared_loss",
+    "synthetic_data", "try_all_gpus", "try_gpu", "use_svg_display",
 ]  # fmt: skip

@@ -44,8 +44,7 @@ def gantt(events: Iterable[Event], title: str | None = None, lanes: Sequence[str
         for row, lane in enumerate(rows):
             bars = [((e[2] - origin) * scale, (e[3] - e[2]) * scale) for e in events if e[0] == lane and e[1] == name]
             if bars:
-                label = name if row == min(rows.index(e[0]) for e in events if e[1] == name) else None
-                ax.broken_barh(bars, (row - 0.4, 0.8), edgecolor="black", linewidth=0.6, label=label, **fill)
+                ax.broken_barh(bars, (row - 0.4, 0.8), edgecolor="black", linewidth=0.6, **fill)
     _label_bars(ax, events, rows, origin, end, scale)
     ax.set_yticks(range(len(rows)), rows)
     ax.set_ylim(len(rows) - 0.5, -0.5)
@@ -53,10 +52,20 @@ def gantt(events: Iterable[Event], title: str | None = None, lanes: Sequence[str
     ax.set_xlabel(f"time in {unit}")
     ax.grid(axis="y", visible=False)
     if 1 < len(names) <= len(FILLS):
-        ax.figure.legend(loc="outside lower center", ncols=len(names))
+        _legend(ax, names)
     if title:
         ax.set_title(title)
     return ax.figure
+
+
+def _legend(ax: Any, names: list[str]) -> None:
+    """The names beneath the axes. matplotlib would leave out those that begin with "_", so it gets to know them last."""
+    patch = importlib.import_module("matplotlib.patches").Patch
+    handles = [patch(edgecolor="black", linewidth=0.6, **fill) for _, fill in zip(names, FILLS)]
+    numbers = [f"{number}" for number in range(len(names))]
+    legend = ax.figure.legend(handles, numbers, loc="outside lower center", ncols=len(names))
+    for text, name in zip(legend.get_texts(), names):
+        text.set_text(name)
 
 
 def _label_bars(ax: Any, events: list[Event], rows: list[str], origin: float, end: float, scale: float) -> None:

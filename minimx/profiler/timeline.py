@@ -207,6 +207,12 @@ class Timeline:
         """The picture, and beneath it the same in figures."""
         return f'<div class="mx-timeline">\n{self._repr_svg_()}{self._html_tables()}</div>\n'
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+        """All forms for a notebook, the picture with its alternative text: the lanes and how many events each had, not the times, so
+        that it stays the same from run to run."""
+        forms = {"image/svg+xml": self._repr_svg_(), "text/html": self._repr_html_(), "text/plain": repr(self)}
+        return forms, {"image/svg+xml": {"alt": repr(self).strip("<>")}}
+
     def _html_tables(self) -> str:
         parts = []
         captions = ("How long each lane was busy", "What took the time")
@@ -215,12 +221,7 @@ class Timeline:
             if len(lines) > MOST_LINES:
                 shown_lines.append((f"and {len(lines) - MOST_LINES} more: see table()", *[""] * (len(titles) - 1)))
             head = "".join(f'<th scope="col">{title}</th>' for title in titles)
-            body = "".join(
-                f'<tr><th scope="row" style="text-align: left">{escape(line[0])}</th>'
-                + "".join(f'<td style="text-align: right">{cell}</td>' for cell in line[1:])
-                + "</tr>\n"
-                for line in shown_lines
-            )
+            body = "\n".join([*map(_html_line, shown_lines), ""])
             parts.append(f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>\n")
         return f"<details open='open'><summary>The timeline in figures</summary>\n{''.join(parts)}</details>\n"
 

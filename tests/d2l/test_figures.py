@@ -69,3 +69,10 @@ def test_showing_without_ipython(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython.display", None)
     with pytest.raises(ImportError, match="IPython is not installed"):
         figures.show(figures.gantt(EVENTS), "a timeline")
+
+
+def test_names_that_matplotlib_would_leave_out():
+    figure = figures.gantt([("cpu(0)", "_copyto", 0.0, 1.0), ("cpu(0)", "dot", 1.0, 2.0)])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["_copyto", "dot"]
+    fills = [tuple(bars.get_facecolor()[0]) for bars in figure.axes[0].collections]
+    assert [patch.get_facecolor() for patch in figure.legends[0].get_patches()] == fills

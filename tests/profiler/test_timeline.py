@@ -226,3 +226,11 @@ def test_checked_sorts() -> None:
     assert checked("w", [("a", "x", 1.0, 2.0), ("a", "y", 0.0, 1.0), ("a", "z", 0.0, 3.0)]) == [
         ("a", "z", 0.0, 3.0), ("a", "y", 0.0, 1.0), ("a", "x", 1.0, 2.0),
     ]  # fmt: skip
+
+
+def test_the_picture_has_an_alternative_text_in_a_notebook():
+    forms, about = profiler.timeline(EVENTS)._repr_mimebundle_()
+    assert set(forms) == {"image/svg+xml", "text/html", "text/plain"}
+    assert about == {"image/svg+xml": {"alt": "Timeline of 4 events by lane: cpu(0) 2, gpu(0) 1, thread MainThread 1"}}
+    formatter = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
+    assert formatter.format(profiler.timeline(EVENTS))[1] == about
