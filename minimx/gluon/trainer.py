@@ -7,7 +7,7 @@ the summed gradient. Both give the same weights. Book: chapter 4; several device
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import optimizer as opt
@@ -263,16 +263,24 @@ class Trainer:
         if self._together:
             self._allreduce_together()
             return
+        sent: list[tuple[int, list[NDArray], list[NDArray]]] = []  # keys, gradients, and the arrays that receive
         for i, param in self._trained():
             arrays, gradients = self._arrays(param), param.list_grad()
             fresh = [gradient for array, gradient in zip(arrays, gradients) if array._fresh_grad]
-            if self._update_on_kvstore:
-                if fresh:
-                    self._kvstore.pushpull(i, fresh, out=arrays, priority=-i)
-            elif len(fresh) in (0, len(gradients)):
-                self._kvstore.pushpull(i, gradients, priority=-i)
-            else:
-                self._kvstore.pushpull(i, fresh, out=gradients, priority=-i)
+            if fresh or not self._update_on_kvstore:
+                sent.append((i, fresh or gradients, arrays if self._update_on_kvstore else gradients))
+        for bucket in self._buckets(sent):  # a store that does not speak of buckets gets one key at a time, as from MXNet
+            keys, values, targets = bucket[0] if len(bucket) == 1 else map(list, zip(*bucket))
+            self._kvstore.pushpull(keys, values, out=targets, priority=-bucket[0][0])
+
+    def _buckets(self, sent: Sequence[tuple[int, list[NDArray], list[NDArray]]]) -> Iterator[Sequence[Any]]:
+        """As many keys and arrays at a time as the store would have in one call."""
+        most, begin, nbytes = getattr(self._kvstore, "bucket", 0), 0, 0
+        for end, (_, values, _) in enumerate(sent, 1):
+            nbytes += values[0].spec.nbytes
+            if nbytes >= most or end == len(sent):
+                yield sent[begin:end]
+                begin, nbytes = end, 0
 
     def _allreduce_together(self) -> None:
         """Send all gradients through a store over several processes. All take part, also those that computed nothing.

@@ -105,7 +105,8 @@ class TestStore(KVStoreBase):
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
         for target in out if isinstance(out, (list, tuple)) else [out]:
-            value.copyto(target)
+            if target is not value:
+                value.copyto(target)
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         arrays: list[NDArray] = list(value) if isinstance(value, (list, tuple)) else [value]

@@ -62,17 +62,6 @@ class DistStore(KVStore):
         self._send(self._world.broadcast, [arrays[0] for _, arrays in pairs])
         super().broadcast(key, value, out, priority)
 
-    def push(self, key: Any, value: Any, priority: int = 0) -> None:
-        pairs = list(self._pairs("push", key, value))
-        for each, arrays in pairs:
-            self._check(each, self._value(each), arrays)
-        for (each, _), total in zip(pairs, self._totals(pairs)):
-            stored = self._value(each)
-            if self._updater is None:
-                total.copyto(stored)
-            else:
-                self._updater(each, total.as_in_context(stored.context), stored)
-
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         if self._updater is not None:
             super().pushpull(key, value, out, priority)

@@ -3,14 +3,14 @@
 A store may update: then a push is a gradient, and the value a weight that the optimizer changes. Nothing here waits: sums and copies are
 pushed to the engine like everything else, and start when the last operand is ready, beside what the devices still compute. A `priority`
 orders those that are ready: a Trainer gives the first layers the highest, since the next forward pass asks for them first.
-Book: chapters 9 and 11.
+What comes in one call, in one memory, is one task each of adding, updating and copying. Book: chapters 9 and 11.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import engine, files
 from ..base import ArgumentError, FileFormatError, MXNetError, ShapeError, shown
@@ -19,7 +19,7 @@ from ..nd import NDArray
 from ..optimizer import Optimizer, Updater, get_updater
 from .base import KVStoreBase, asked, factories
 from .compression import Compression
-from .reduction import all_reduce, by_tree, spread, summed
+from .reduction import add_everywhere, all_in_one_memory, all_reduce, by_tree, copy_each, one_memory, spread, sum_each, summed
 
 __all__ = ["LOCAL", "KVStore", "in_file", "read_states", "write_states"]
 
@@ -34,6 +34,11 @@ class KVStore(KVStoreBase):
     **Source** MXNet `kvstore.KVStore`. It differs where a value is broadcast to itself: the store then shares that array instead of
     copying it, so that what is written into a weight between two steps counts.
     """
+
+    #: Bytes of values that a Trainer had better send in one call: enough to be worth a task, and not so many that adding them must wait
+    #: for much of the backward pass.
+    bucket: ClassVar[int] = 4 << 20
+    at_once: ClassVar[bool] = True  # arrays of several keys that are in one memory are added by one task
 
     def __init__(self, kind: str = "local") -> None:
         self._type = kind
@@ -65,25 +70,38 @@ class KVStore(KVStoreBase):
 
         **Returns** at once. **Raises** MXNetError for a key that was not entered; ShapeError for arrays of another shape.
         """
+        pairs = list(self._pairs("push", key, value))
+        for each, arrays in pairs:
+            self._check(each, self._value(each), arrays)
         with engine.priority(priority):
-            for each, arrays in self._pairs("push", key, value):
-                stored = self._value(each)
-                self._check(each, stored, arrays)
-                total = self._total(each, arrays)
+            totals = self._totals(pairs)
+            if isinstance(self._updater, Updater):  # it takes several keys at once
+                stored = [self._value(each) for each, _ in pairs]
+                moved = [total.as_in_context(value.context) for total, value in zip(totals, stored)]
+                self._updater([each for each, _ in pairs], moved, stored)
+                return
+            for (each, _), total in zip(pairs, totals):
+                value = self._value(each)
                 if self._updater is None:
-                    total.copyto(stored)
+                    total.copyto(value)
                 else:
-                    self._updater(each, total.as_in_context(stored.context), stored)
+                    self._updater(each, total.as_in_context(value.context), value)
 
     def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
         """Write the values of keys into the arrays `out`. **Returns** at once. **Raises** as `push`."""
         if out is None:
             raise ArgumentError("kvstore.pull: arrays that take the values are wanted: pull(key, out=...)")
+        pairs = list(self._pairs("pull", key, out))
+        for each, targets in pairs:
+            self._check(each, self._value(each), targets)
+        stored = [self._value(each) for each, _ in pairs]
+        every = [array for (_, targets), value in zip(pairs, stored) for array in (value, *targets)]
         with engine.priority(priority):
-            for each, targets in self._pairs("pull", key, out):
-                stored = self._value(each)
-                self._check(each, stored, targets)
-                spread(stored, [stored, *(target for target in targets if target is not stored)])
+            if len(pairs) > 1 and one_memory([array.context for array in every]):
+                copy_each(stored, [targets for _, targets in pairs])
+                return
+            for (_, targets), value in zip(pairs, stored):
+                spread(value, [value, *(target for target in targets if target is not value)])
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """`push`, and `pull` into `out`, or into the pushed arrays without it. Without an updater the key need not be entered."""
@@ -91,12 +109,17 @@ class KVStore(KVStoreBase):
             self.push(key, value, priority)
             self.pull(key, value if out is None else out, priority)
             return
-        targets = dict(self._pairs("pushpull", key, out)) if out is not None else None
+        pairs = list(self._pairs("pushpull", key, value))
+        targets = dict(pairs if out is None else self._pairs("pushpull", key, out))
+        for each, arrays in pairs:
+            self._check(each, arrays[0], [*arrays, *targets[each]])
+        in_place = all(list(map(id, targets[each])) == list(map(id, arrays)) for each, arrays in pairs)
         with engine.priority(priority):
-            for each, arrays in self._pairs("pushpull", key, value):
-                chosen = arrays if targets is None else targets[each]
-                self._check(each, arrays[0], [*arrays, *chosen])
-                self._reduce(each, arrays, chosen)
+            if in_place and self._can_add_at_once(pairs):
+                add_everywhere([arrays for _, arrays in pairs])
+                return
+            for each, arrays in pairs:
+                self._reduce(each, arrays, targets[each])
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
         """Enter keys with their first values, and write these into the arrays `out`. **Raises** as `init`."""
@@ -164,6 +187,16 @@ class KVStore(KVStoreBase):
         """Return when all processes have come here."""
 
     # ---- sums; stores over several processes have others
+
+    def _can_add_at_once(self, pairs: Sequence[tuple[Any, list[NDArray]]]) -> bool:
+        several = [arrays for _, arrays in pairs]
+        return self.at_once and len(pairs) > 1 and self._compression is None and all_in_one_memory(several)
+
+    def _totals(self, pairs: Sequence[tuple[Any, list[NDArray]]]) -> list[NDArray]:
+        """The sum of each key's arrays, fresh or the only one of them."""
+        if self._can_add_at_once(pairs) and len(pairs[0][1]) > 1:
+            return sum_each([arrays for _, arrays in pairs])
+        return [self._total(each, arrays) for each, arrays in pairs]
 
     def _total(self, key: Any, arrays: Sequence[NDArray]) -> NDArray:
         """The sum of `arrays`, fresh or the only one of them."""

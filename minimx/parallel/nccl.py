@@ -25,6 +25,8 @@ __all__ = ["NCCLStore"]
 class NCCLStore(KVStore):
     """A store for arrays on GPUs. **Raises** DeviceError without a GPU, and for arrays elsewhere. **Source** MXNet `kvstore`, type nccl."""
 
+    at_once = False
+
     def __init__(self, kind: str = "nccl") -> None:
         super().__init__(kind)
         if not device.num_gpus():

@@ -26,34 +26,100 @@ LARGE = env_int("MXNET_KVSTORE_BIGARRAY_BOUND", 1_000_000, 1)
 
 
 @attributes
-class AddEverywhere(Op):
-    """Every input becomes the sum of all. For arrays in one memory: nothing is copied on the way."""
+class Several(Op):
+    """An operator on the arrays of several keys, in one memory: `count` for each key, those of the first key first.
 
-    name: ClassVar[str] = "add_everywhere"
+    One task for many small arrays: each by itself would take longer to hand over to a thread than to compute.
+    """
+
     inputs: ClassVar[tuple[str, ...]] = ("data*",)
     kind = Kind.OPAQUE
 
     count: int
+    keys: int = 1
+
+    def by_key(self, data: Sequence[Any]) -> list[Sequence[Any]]:
+        return [data[first : first + self.count] for first in range(0, len(data), self.count)]
+
+    def check(self, *data: Spec) -> None:
+        for specs in self.by_key(data):
+            same_dtype(self, *specs)
+            same_shape(self, *specs)
+
+
+@attributes
+class AddEverywhere(Several):
+    """Every array of a key becomes the sum of all of that key."""
+
+    name: ClassVar[str] = "add_everywhere"
 
     @property
-    def mutates(self) -> tuple[int, ...]:  # type: ignore[override]  # there are as many as devices
-        return tuple(range(self.count))
+    def mutates(self) -> tuple[int, ...]:  # type: ignore[override]  # as many as there are arrays
+        return tuple(range(self.count * self.keys))
 
     @property
     def num_outputs(self) -> int:
         return 0
 
     def infer(self, *data: Spec) -> tuple[Spec, ...]:
-        same_dtype(self, *data)
-        same_shape(self, *data)
+        self.check(*data)
         return ()
 
     def kernel(self, xp: Any, *data: Array) -> tuple[Array, ...]:
-        total = data[0]
-        for array in data[1:]:
-            total += array
-        for array in data[1:]:
-            array[...] = total
+        for total, *others in self.by_key(data):
+            for array in others:
+                total += array
+            for array in others:
+                array[...] = total
+        return ()
+
+
+@attributes
+class SumEach(Several):
+    """For each key a new array, the sum of its arrays."""
+
+    name: ClassVar[str] = "sum_each"
+
+    @property
+    def num_outputs(self) -> int:
+        return self.keys
+
+    def infer(self, *data: Spec) -> tuple[Spec, ...]:
+        self.check(*data)
+        return tuple(data[:: self.count])
+
+    def kernel(self, xp: Any, *data: Array) -> tuple[Array, ...]:
+        totals = []
+        for first, *others in self.by_key(data):
+            total = first + others[0] if others else first.copy()
+            for array in others[1:]:
+                total += array
+            totals.append(total)
+        return tuple(totals)
+
+
+@attributes
+class CopyEach(Several):
+    """Of each key's two arrays the second becomes a copy of the first."""
+
+    name: ClassVar[str] = "copy_each"
+    count: int = 2
+
+    @property
+    def mutates(self) -> tuple[int, ...]:  # type: ignore[override]  # as many as there are keys
+        return tuple(range(1, 2 * self.keys, 2))
+
+    @property
+    def num_outputs(self) -> int:
+        return 0
+
+    def infer(self, *data: Spec) -> tuple[Spec, ...]:
+        self.check(*data)
+        return ()
+
+    def kernel(self, xp: Any, *data: Array) -> tuple[Array, ...]:
+        for source, target in self.by_key(data):
+            target[...] = source
         return ()
 
 
@@ -109,6 +175,34 @@ def around_ring(arrays: Sequence[NDArray], targets: Sequence[NDArray]) -> None:
 def one_memory(contexts: Sequence[Context]) -> bool:
     """Whether arrays of these devices can be operands of one operation."""
     return all(context.host for context in contexts) or len(set(contexts)) == 1
+
+
+def all_in_one_memory(several: Sequence[Sequence[NDArray]]) -> bool:
+    """Whether the arrays of several keys, equally many each, are all different and in one memory, so that one task can add them."""
+    every = [array for arrays in several for array in arrays]
+    distinct = len({id(array.var) for array in every}) == len(every)
+    return distinct and len({len(arrays) for arrays in several}) == 1 and one_memory([array.context for array in every])
+
+
+def sum_each(several: Sequence[Sequence[NDArray]]) -> list[NDArray]:
+    """The sum of each key's arrays, where the first of all lies, by one task. See `all_in_one_memory`."""
+    return invoke(SumEach(len(several[0]), len(several)), [array for arrays in several for array in arrays])
+
+
+def add_everywhere(several: Sequence[Sequence[NDArray]]) -> None:
+    """All arrays of each key become their sum, by one task. See `all_in_one_memory`."""
+    invoke(AddEverywhere(len(several[0]), len(several)), [array for arrays in several for array in arrays])
+
+
+def copy_each(sources: Sequence[NDArray], targets: Sequence[Sequence[NDArray]]) -> None:
+    """Write each key's source into its targets, all of them in one memory, by one task for each device that has targets."""
+    by_device: dict[Context, dict[int, tuple[NDArray, NDArray]]] = {}
+    for source, listed in zip(sources, targets):
+        for target in listed:
+            if target is not source:
+                by_device.setdefault(target.context, {})[id(target)] = source, target
+    for context, pairs in by_device.items():
+        invoke(CopyEach(2, len(pairs)), [array for pair in pairs.values() for array in pair], context=context)
 
 
 def all_reduce(arrays: Sequence[NDArray], targets: Sequence[NDArray]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minimx as mx
-from minimx import MXNetError, nd, optimizer
+from minimx import MXNetError, engine, nd, optimizer
 from minimx.base import ArgumentError, ShapeError
 from minimx.parallel import KVStore, KVStoreBase, TestStore, create, reduction
 from minimx.parallel.kvstore import LOCAL
@@ -274,3 +274,64 @@ def test_a_store_of_ones_own() -> None:
     with pytest.raises(ArgumentError):
         KVStoreBase.register(int)
     assert isinstance(create("device"), KVStore)
+
+
+def test_keys_that_come_together_are_few_tasks() -> None:
+    """In one memory: one task adds, and one for each device copies; values are those of keys that come one by one."""
+    contexts = [mx.cpu(i) for i in range(3)]
+
+    def values() -> list[list[Any]]:
+        return [[nd.full((1000 + key,), 10 * key + i, ctx=context) for i, context in enumerate(contexts)] for key in range(4)]
+
+    alone, together = mx.kv.create("device"), mx.kv.create("device")
+    for kv in (alone, together):
+        kv.init([0, 1, 2, 3], [each[0] for each in values()])
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.5, momentum=0.9))
+    one, other = values(), values()
+    nd.waitall()
+    for _ in range(2):
+        for key in range(4):
+            alone.pushpull(key, one[key], out=one[key])
+    with engine.trace() as events:
+        together.pushpull([0, 1, 2, 3], other, out=other)
+        nd.waitall()
+    together.pushpull([0, 1, 2, 3], other, out=other)
+    for mine, its in zip(other, one):
+        for array, wanted in zip(mine, its):
+            np.testing.assert_array_equal(array.asnumpy(), wanted.asnumpy())
+    names = [name for _, name, *_ in events]
+    assert sum("sum_each" in name for name in names) == 1
+    assert sum("copy_each" in name for name in names) == 3
+    assert len(names) <= 6
+
+
+def test_gradients_of_several_keys_are_added_everywhere_by_one_task() -> None:
+    kv = mx.kv.create("device")
+    arrays = [[nd.full((2000,), key + i, ctx=mx.cpu(i)) for i in range(2)] for key in range(3)]
+    nd.waitall()
+    with engine.trace() as events:
+        kv.pushpull([7, 8, 9], arrays)
+        nd.waitall()
+    assert [name for _, name, *_ in events] == ["add_everywhere"]
+    for key, each in enumerate(arrays):
+        for array in each:
+            np.testing.assert_array_equal(array.asnumpy(), 2 * key + 1)
+
+
+def test_a_store_that_says_nothing_of_buckets_gets_keys_one_by_one() -> None:
+    calls: list[Any] = []
+
+    class Own(mx.kv.TestStore):
+        def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+            calls.append((key, priority, len(value)))
+            super().pushpull(key, value, out, priority)
+
+    net = mx.gluon.nn.Dense(2, in_units=3)
+    contexts = [mx.cpu(0), mx.cpu(1)]
+    net.initialize(ctx=contexts)
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1.0}, kvstore=Own(), update_on_kvstore=False)
+    with mx.autograd.record():
+        losses = [net(nd.ones((1, 3), ctx=context)) for context in contexts]
+    mx.autograd.backward(losses)
+    trainer.step(2)
+    assert calls == [(0, 0, 2), (1, -1, 2)]

@@ -123,7 +123,7 @@ def recorded_step(device: str) -> TaskGraph:
 def test_two_lanes_of_one_memory() -> None:
     """The first lane adds and updates; weights are copied into the second, in its own lane."""
     machine = Machine({"": Device(bandwidth=24.0), "host": Device()})
-    result = replay(on_lanes(recorded_step("cpu(0)"), [mx.cpu(0), mx.cpu(1)], machine), machine)
+    result = replay(on_lanes(recorded_step("cpu(0)"), [mx.cpu(0), mx.cpu(1)], machine, bucket=0), machine)
     bars = {(lane, name): (start, end) for lane, name, start, end in result.bars()}
     # the second front end begins a second later; both gradients are there at 4 and 5 (last), 5 and 6 (first)
     assert bars["cpu(1)", "backward last"] == (4, 5)
@@ -135,6 +135,12 @@ def test_two_lanes_of_one_memory() -> None:
     assert bars["cpu(1)", "copy first"] == pytest.approx((7.5, 7.5 + 16 / 24))
     assert result.makespan == pytest.approx(7.5 + 16 / 24)
     assert result.lanes == ["host", "cpu(0)", "cpu(1)"]
+
+
+def test_small_gradients_are_added_by_one_task() -> None:
+    machine = Machine({"": Device(bandwidth=24.0), "host": Device()})
+    names = [bar[1] for bar in replay(on_lanes(recorded_step("cpu(0)"), [mx.cpu(0), mx.cpu(1)], machine), machine).bars()]
+    assert [name for name in names if name.startswith("add")] == ["add last and 1 more"]
 
 
 def test_two_gpus_with_links() -> None:
@@ -152,7 +158,7 @@ def test_two_gpus_with_links() -> None:
 
 def test_the_front_end_takes_time_for_every_key() -> None:
     machine = Machine()
-    graph = on_lanes(recorded_step("cpu(0)"), [mx.cpu(0), mx.cpu(1)], machine, per_key=4.0)
+    graph = on_lanes(recorded_step("cpu(0)"), [mx.cpu(0), mx.cpu(1)], machine, per_key=4.0, bucket=0)
     result = replay(graph, machine)
     queued = [bar for bar in result.bars() if bar[1] in ("queue first", "queue last")]
     assert queued == [("host", "queue first", 2, 6), ("host", "queue last", 6, 10)]

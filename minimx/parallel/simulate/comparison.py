@@ -18,6 +18,8 @@ from ...base import ArgumentError, shown
 from ...device import Context
 from ...profiler import Timeline, timeline
 from ...profiler.layout import in_words
+from ..kvstore import KVStore
+from ..reduction import one_memory
 from .calibration import Benchmarks
 from .collectives import Site, Tree
 from .graph import TaskGraph
@@ -113,16 +115,21 @@ def compare(make: Make, contexts: Sequence[Context], batch: int, repeat: int = 9
     return Comparison(result.makespan, statistics.median(measured), one, replayed, graph, machine, result, bars)
 
 
-def on_lanes(graph: TaskGraph, contexts: Sequence[Context], machine: Machine, per_key: float = 0.0) -> TaskGraph:
+def on_lanes(
+    graph: TaskGraph, contexts: Sequence[Context], machine: Machine, per_key: float = 0.0, bucket: float | None = None
+) -> TaskGraph:
     """The graph of a step of several devices of one process, as gluon's Trainer and a store of kind "device" make it.
 
-    One front end queues the work of all devices in turn, then the sums, by parameter. Each gradient is added alone, along a tree, in the
-    lanes of the devices; the first device updates, and the weights go back. `per_key`: seconds that the front end takes for each.
+    One front end queues the work of all devices in turn, then the sums, by parameter. Gradients are added along a tree, in the lanes of
+    the devices; the first device updates, and the weights go back. `per_key`: seconds that the front end takes for each; `bucket`: bytes
+    of gradients that are added by one task, by default the store's where devices share a memory, and 0, each alone, where not.
     """
     names = [str(context) for context in contexts]
     if len(names) == 1:
         return graph
-    step = Step(graph, 0.0, overlap=True)
+    if bucket is None:
+        bucket = KVStore.bucket if one_memory(contexts) else 0.0
+    step = Step(graph, bucket, overlap=True)
     site = Site(TaskGraph(), machine, names, stream="", ordered=False)
     return Replicas(step, site, Tree(), elsewhere=True, shared_host=True, per_key=per_key).written()
 
