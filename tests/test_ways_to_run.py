@@ -1,8 +1,8 @@
 """Every way to run a network gives the same: outputs, gradients, gradients of gradients, running means, and parameters after training.
 
 Hypothesis draws a network (networks.py), what is done with it, and a few ways to do it: as a graph with all flags, with passes switched
-off, exported and imported, pickled, by an executor, under NaiveEngine, lazily, by two threads, on a simulated GPU. What plain Python
-gives, operator by operator, is right; the operators themselves are tested elsewhere. MINIMX_EXAMPLES=5000 looks longer.
+off, exported and imported, pickled, in machine code, by an executor, under NaiveEngine, lazily, by two threads, on a simulated GPU. What
+plain Python gives, operator by operator, is right; the operators themselves are tested elsewhere. MINIMX_EXAMPLES=5000 looks longer.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import minimx as mx
 from minimx import autograd, engine, gluon, nd, storage, sym
 from minimx.base import MXNetError
 from minimx.engine import execute
+from minimx.kernels import machine
 from minimx.op import Kind
 from minimx.sym import passes
 from minimx.sym.passes import fusion
@@ -329,6 +330,15 @@ def without_passes(case: Case) -> Log:
         return hybrid(case)
 
 
+def in_machine_code(case: Case) -> Log:
+    """Groups are loops from the first run on, however small."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "MODE", "eager")
+        for name in ("LOOPED", "FOLDED"):
+            patch.setattr(fusion, name, 4)
+        return hybrid(case)
+
+
 def imported(case: Case) -> Log:
     """Exported, and imported as a SymbolBlock."""
     block = through_files(case)
@@ -513,6 +523,7 @@ WAYS: dict[str, tuple[Way, tuple[str, ...]]] = {
     **{way.__name__: (way, STEPS) for way in ANY},
     "by_executor": (by_executor, ("predict", "train", "train_twice", "train_frozen")),
     "by_threads": (by_threads, ("predict",)),
+    "in_machine_code": (in_machine_code, STEPS),
 }
 
 
@@ -586,7 +597,9 @@ def cases(large: bool = False, **more: Any) -> st.SearchStrategy[Case]:
     return st.builds(Case, **{**choices, **more})
 
 
-ways = st.lists(st.sampled_from(sorted(WAYS)), min_size=1, max_size=4, unique=True)
+# To compile takes time: unless somebody looks longer, loops have a test of their own.
+drawn_ways = sorted(way for way in WAYS if EXAMPLES or way != "in_machine_code")
+ways = st.lists(st.sampled_from(drawn_ways), min_size=1, max_size=4, unique=True)
 quiet = settings(
     deadline=None, report_multiple_bugs=False, suppress_health_check=list(HealthCheck), derandomize=not EXAMPLES,
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
@@ -596,6 +609,14 @@ quiet = settings(
 @pytest.mark.timeout(0 if EXAMPLES else 120)
 def test_all_ways_give_the_same() -> None:
     settings(quiet, max_examples=EXAMPLES or 200)(given(cases(), ways)(check))()
+
+
+@pytest.mark.timeout(0 if EXAMPLES else 120)
+def test_loops_in_machine_code() -> None:
+    """In single precision there are loops with functions, and with sums over rows."""
+    pytest.importorskip("llvmlite")
+    drawn = cases(dtype=st.just("float32"))
+    settings(quiet, max_examples=EXAMPLES // 4 or 25)(given(drawn, st.just(["in_machine_code"]))(check))()
 
 
 @pytest.mark.timeout(0 if EXAMPLES else 120)

@@ -9,6 +9,8 @@ from typing import Any
 
 import threadpoolctl
 
+from ..kernels import threads
+
 
 class BlasThreads:
     """Shares the cores out among tasks that use BLAS at the same time: each gets its part of BLAS's threads.
@@ -23,7 +25,8 @@ class BlasThreads:
         self.now = 0
 
     def share(self, running: int) -> None:
-        """Set BLAS's threads for `running` tasks at once. The engine's lock is held; does nothing if nothing changes."""
+        """Set BLAS's threads, and those of kernels, for `running` tasks at once. The engine's lock is held; nothing is done twice."""
+        threads.running = running
         if self.controller is None:
             if running < 2:
                 return

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import cuda, device, storage
+from .. import cuda, device, kernels, storage
 from ..base import DeviceError, MXNetError, env_int
 from ..op import Kind, Op, Spec
-from . import crew, fused
+from . import crew, fused, writes
 from .events import GroupClock, Member, watch, watched
 from .var import Failure, window
 
@@ -86,8 +86,12 @@ def compute(op: Op, xp: Any, arrays: list[Any], specs: list[Spec], key: Any, con
     """The outputs of `op`, large ones in memory of the device's pool where the kernel can be told where to write."""
     if not context.host and cuda.state.in_use:
         require_there(op, xp, arrays, context)
+    for position in op.mutates:
+        writes.noted(arrays[position])
     if op.kind is Kind.PROGRAM:
         return list(call_kernel(op, xp, arrays, key))
+    if xp is np and op.name in kernels.ONEDNN:
+        return compute_faster(op, arrays, specs, context)
     if xp is np and specs and specs[0].nbytes >= storage.SMALL:
         if (op.kind is Kind.ELEMENTWISE and len(specs) == 1) or op.takes_out:
             out = storage.empty(specs[0], context)
@@ -96,6 +100,14 @@ def compute(op: Op, xp: Any, arrays: list[Any], specs: list[Spec], key: Any, con
         outputs = checked(op, xp, call_kernel(op, xp, arrays, key), specs, arrays)
         return [storage.adopt(output, context) for output in outputs]
     return checked(op, xp, call_kernel(op, xp, arrays, key), specs, arrays)
+
+
+def compute_faster(op: Op, arrays: list[Any], specs: list[Spec], context: device.Context) -> list[Any]:
+    """The outputs of an operator that may have a faster kernel than its own."""
+    kernel = kernels.kernel_of(op, arrays, context)
+    results = kernel(np, *arrays, **({"out": storage.empty(specs[0], context)} if op.takes_out else {}))
+    outputs = checked(op, np, results if type(results) is tuple else (results,), specs, arrays)
+    return [storage.adopt(output, context) for output in outputs]
 
 
 def require_there(op: Op, xp: Any, arrays: list[Any], context: device.Context) -> None:
@@ -205,6 +217,7 @@ def compute_one(segment: Segment, record: Record, xp: Any) -> None:
         memory = values[result.base]
         if type(memory) is Failure:  # all of shared memory is overwritten, which ends the failure
             memory = segment.table[result.base].value
+        writes.noted(memory)
         window(memory, result.offset, result.spec)[...] = output
         values[result.slot] = memory
     for before, after in record.mutated:

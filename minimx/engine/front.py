@@ -27,7 +27,7 @@ from .. import cuda
 from ..base import ArgumentError, MXNetError, env_choice, env_int, user_location
 from ..device import Context, CopyLane, cpu
 from ..op import Kind, Op, Spec
-from . import execute, streams
+from . import execute, streams, writes
 from .events import Event, clock, watch
 from .lanes import MAX_BYTES, scheduler
 from .segment import Segment
@@ -222,6 +222,7 @@ def _store(results: list[Any], targets: Sequence[View | None]) -> list[Var]:
             continue
         var = target.var
         if target.offset >= 0 or var.shared:
+            writes.noted(var.value)
             window(var.value, target.offset, target.spec)[...] = value
         else:
             var.value = value
@@ -378,6 +379,7 @@ def _push_naively(function: Callable[..., Any], views: Sequence[View], read: Ite
         scheduler.wait_to_write(var)
     function(*[argument(view, written) for view in views])
     for var in written:
+        writes.noted(var.value)
         var.failure, var.ready = None, True
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import MXNetError, user_location
 from ..device import Context, CopyLane
+from . import writes
 from .events import here, watch
 from .var import Failure, Var, View, argument
 
@@ -196,6 +197,8 @@ class FunctionTask(Task):
                 self.failure = var.failure
                 return
         try:
+            for var in self.written:
+                writes.noted(var.value)
             self.function(*[argument(view, self.written) for view in self.views])
         except BaseException as error:  # whatever it is, whoever reads the result must see it
             self.failure = self.failed(error, self.name, self.where)

@@ -20,7 +20,8 @@ from ..device import Context, current_context
 from ..fields import converted
 from ..files import PathLike, as_path
 from ..nd import NDArray
-from ..sym import Symbol
+from ..sym import Symbol, backends
+from ..sym.backends import Options
 from ..sym.cached_op import CachedOp
 from ..sym.direct import DirectCall
 from ..sym.program import Program
@@ -35,9 +36,15 @@ from .weight import is_known
 
 __all__ = ["HybridBlock"]
 
-#: What may compute a graph beside this package: names for `hybridize(backend=...)`.
-BACKENDS: tuple[str, ...] = ()
 MOST_DIRECT = 64  # shapes of arguments for which a block remembers a small program
+
+
+def _chosen(name: str, given: Mapping[str, Any]) -> tuple[str, Options]:
+    """The backend `name`, which must be there and installed, and its options."""
+    backend = backends.find(name)
+    options = backend.chosen(given)
+    backend.require()
+    return backend.name, options
 
 
 class HybridBlock(Block):
@@ -67,6 +74,7 @@ class HybridBlock(Block):
         self._active = False
         self._runs_graph = False  # whether `forward` runs a graph
         self._flags: list[tuple[str, Any]] = []
+        self._backends: tuple[tuple[str, Options], ...] = ()  # names and options of what computes parts of the graph
         self._callback: Callable[[str, str, Any], Any] | None = None
         self._monitor_all = False
         self._direct: dict[int, DirectCall] = {}  # by the identity of the argument's spec
@@ -87,26 +95,29 @@ class HybridBlock(Block):
         super().register_child(block, name)
         self._clear_cached_op()
 
-    def hybridize(  # type: ignore[override]  # Block hands the keywords on, here they have names
+    def hybridize(
         self, active: bool = True, backend: str | None = None, clear: bool = True, static_alloc: bool = False,
         static_shape: bool = False, inline_limit: int = 2, forward_bulk_size: int | None = None,
-        backward_bulk_size: int | None = None, backend_opts: Mapping[str, Any] | None = None,
+        backward_bulk_size: int | None = None, backend_opts: Mapping[str, Any] | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         """Run this block and all below it as graphs (`active=True`), or as Python code again.
 
-        **Args** `backend`: what computes the graph, for this block alone; None: this package. `backend_opts`: its options. `clear`: forget
-        graphs that were traced before. `static_alloc`: keep the memory of values within the graph from call to call, however much it is.
-        `inline_limit`: `autograd.get_symbol` shows a graph of at most so many operators in full, a larger one as a single node.
-        `backward_bulk_size`: gradients are computed in tasks of at most so many operators, so that those of the last layers can be sent
-        while others are computed; by default in one task, or in four if the parameters are on several devices. `static_shape`,
-        `forward_bulk_size`: accepted, and without effect, as a graph is one task for known shapes. None of them changes a result.
+        **Args** `backend`: what computes parts of the graph in inference, one of `sym.backends.names()`, for this block alone; None: this
+        package. `kwargs`, or `backend_opts`: its options. `clear`: forget graphs that were traced before, and backends. `static_alloc`:
+        keep the memory of values within the graph from call to call, however much it is. `inline_limit`: `autograd.get_symbol` shows a
+        graph of at most so many operators in full, a larger one as a single node. `backward_bulk_size`: gradients are computed in tasks of
+        at most so many operators, so that those of the last layers can be sent while others are computed; by default in one task, or in
+        four if the parameters are on several devices. `static_shape`, `forward_bulk_size`: accepted, and without effect, as a graph is one
+        task for known shapes. None of them changes a result.
         **Raises** ValueError for an unknown backend. **Source** MXNet `HybridBlock.hybridize`.
         """
-        if backend is not None and backend not in BACKENDS:
-            known = ", ".join(map(repr, BACKENDS)) or "None alone, which is this package's own"
-            raise ArgumentError(f"{self.name}: there is no backend {backend!r}; known is {known}")
-        if backend_opts and backend is None:
-            raise ArgumentError(f"{self.name}: backend_opts={dict(backend_opts)} are given without a backend")
+        given = {**(backend_opts or {}), **kwargs}
+        if given and backend is None:
+            raise ArgumentError(
+                f"{self.name}: options {', '.join(sorted(given))} are given without a backend; hybridize takes active, backend, "
+                "clear, static_alloc, static_shape, inline_limit, forward_bulk_size and backward_bulk_size"
+            )
+        chosen = () if backend is None else (_chosen(backend, given),)
         active, clear, static_alloc, static_shape = (
             converted(f"{self.name}.hybridize", name, "bool", value)
             for name, value in (
@@ -120,8 +131,9 @@ class HybridBlock(Block):
             "forward_bulk_size": forward_bulk_size, "backward_bulk_size": backward_bulk_size,
         }  # fmt: skip
         self._flags = [(name, value) for name, value in options.items() if value is not None]
-        if clear:
+        if clear or chosen:
             self._clear_cached_op()
+        self._backends = chosen if clear else (*self._backends, *chosen)
         if active and (self._forward_hooks or self._forward_pre_hooks):
             warnings.warn(
                 f'"{self.name}" is being hybridized while still having forward hook/pre-hook. If "{self.name}" is a child of '
@@ -129,6 +141,36 @@ class HybridBlock(Block):
                 stacklevel=2,
             )
         super().hybridize(active, **options, **({} if clear else {"clear": False}))
+
+    def optimize_for(
+        self, x: NDArray, *args: Any, backend: str | None = None, clear: bool = False, static_alloc: bool = False,
+        static_shape: bool = False, inline_limit: int = 2, forward_bulk_size: int | None = None,
+        backward_bulk_size: int | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        """Hybridize this block with `backend` for arguments like these, at once: it is traced, and the backend compiles its parts.
+
+        What the backend computes is inference; with gradients or in training mode the operators run as ever. `export` writes the graph with
+        parts, which other minimx programs read with or without the backend; MXNet does not know their operator, `_subgraph_op`.
+        **Args** `x`, `args`: arguments, whose values are not used. `clear`: forget the backends of earlier calls; else this one gets what
+        they leave. `kwargs`: options of the backend. The others as in `hybridize`.
+        **Raises** ValueError for an unknown backend or option, MXNetError if the backend's package is not installed.
+        **Source** MXNet `HybridBlock.optimize_for`. **Book** chapter 13.
+        """
+        if not backend:
+            raise ArgumentError(f"{self.name}: must specify backend to optimize_for, one of {', '.join(backends.names())}")
+        found = survey((x, *args))
+        if not found.contexts:
+            raise ArgumentError(f"{self.name}.optimize_for: there must be one NDArray in the arguments, got {shown(x)}")
+        self.hybridize(
+            True, backend, clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size, kwargs
+        )
+        flat, form = flatten((x, *args), "input")
+        with found.only_context(self.name) as context, autograd.pause():
+            trace = self._trace_for(flat, form)
+            assert trace.op is not None
+            inputs = self._inputs_of(trace, (x, *args), flat, context)
+            if not trace.op.graph.interpreted:
+                trace.op.graph.program_for(inputs, context)
 
     def _set_active(self, active: bool) -> None:
         """Choose who runs the graph: `forward` itself, or, where a subclass has another one, whoever would call it."""
@@ -402,7 +444,7 @@ class HybridBlock(Block):
             with tracing.lock:
                 trace = self._graph_for(flat, form)  # another thread may have been faster
                 if trace.op is None:
-                    trace.prepare(self.name, self.collect_params(), self._flags)
+                    trace.prepare(self.name, self.collect_params(), self._flags, self._backends)
         return trace
 
     def _call_cached_op(self, args: tuple[Any, ...], context: Context) -> Any:

@@ -17,6 +17,7 @@ from ..base import ArgumentError, MXNetError, as_dtype, shown
 from ..files import PathLike, as_path
 from ..op import input_names
 from ..sym import Symbol
+from ..sym.conventions import PARAMETERS
 from ..sym.graph import topological_order
 from .editions import editions
 from .hybrid_block import HybridBlock
@@ -188,10 +189,6 @@ def _require_dense(graph: Symbol) -> None:
             raise ParameterError(f"SymbolBlock: variable {name} is sparse, and only dense arrays exist here")
 
 
-#: What operators call inputs that are parameters.
-WEIGHTS = ("weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "parameters")
-
-
 def _advice(graph: Symbol, inputs: Sequence[str], params: ParameterDict, loaded: Mapping[str, Any]) -> str | None:
     """What may be wrong if variables of a graph are missing in a file: the names of the inputs, or the file."""
     known = {name[4:] if is_exported([name]) else name for name in loaded}
@@ -203,7 +200,7 @@ def _advice(graph: Symbol, inputs: Sequence[str], params: ParameterDict, loaded:
         for node in topological_order(graph.entries)
         if node.op is not None
         for entry, called in zip(node.inputs, input_names(node.op, len(node.inputs)))
-        if entry is not None and called in WEIGHTS
+        if entry is not None and called in PARAMETERS
     }
     if weights.issuperset(missing) and set(inputs) <= set(graph.list_inputs()):
         return None  # the names of the inputs are good; the file is not

@@ -18,7 +18,8 @@ from typing import Any
 from .. import autograd, nd, sym
 from ..base import ArgumentError, FileFormatError, shown
 from ..op import Shape
-from ..sym import Symbol
+from ..sym import Symbol, backends as backend_registry
+from ..sym.backends import Options
 from ..sym.cached_op import CachedOp
 from .broadcasting import broadcasting, fitted
 from .parameter import ParameterDict, ParameterError
@@ -61,6 +62,7 @@ class Trace:
         self.out_format = out_format
         self.answers = dict(answers or {})
         self.shapes: dict[Any, Shape] = {}
+        self.backends: tuple[tuple[str, Options], ...] = ()  # what computes parts of it, in the order in which they choose
         self.op: CachedOp | None = None
         self.sources: list[tuple[bool, Any]] = []
 
@@ -75,10 +77,14 @@ class Trace:
         """Whether it is made for arguments of this format."""
         return form == self.in_format or fits(form, self.in_format)
 
-    def prepare(self, name: str, params: ParameterDict, flags: Sequence[tuple[str, Any]]) -> None:
+    def prepare(
+        self, name: str, params: ParameterDict, flags: Sequence[tuple[str, Any]], backends: Sequence[tuple[str, Options]] = ()
+    ) -> None:
         """Make the graph callable. `name`: of the block. `params`: where values come from that are no arguments."""
+        self.backends = tuple(backends)
         numbers = {variable.name: number for number, variable in enumerate(self.inputs)}
-        wanted = self.graph.list_inputs()
+        graph = self.partitioned(broadcasting(self.graph, self._known(params), self.shapes))
+        wanted = graph.list_inputs()
         for each in wanted:
             if each not in numbers and each not in params:
                 raise ParameterError(f"Unknown input to HybridBlock: {each}; values come from the arguments or from parameters")
@@ -93,7 +99,15 @@ class Trace:
             kind: [i for i, (is_data, _) in enumerate(self.sources) if is_data == (kind == "data_indices")]
             for kind in ("data_indices", "param_indices")
         }
-        self.op = CachedOp(broadcasting(self.graph, self._known(params), self.shapes), [*positions.items(), *flags], name)
+        self.op = CachedOp(graph, [*positions.items(), *flags], name)
+
+    def partitioned(self, graph: Symbol) -> Symbol:
+        """`graph` with parts for the backends as nodes of their own."""
+        numbered = {variable.name for variable in self.inputs}
+        for backend, options in self.backends:
+            params = set(graph.list_inputs()) - numbered
+            graph = Symbol(backend_registry.partition(graph.entries, backend_registry.find(backend), options, params)[0])
+        return graph
 
     def is_shared(self) -> bool:
         """Whether gradients of its parameters are added over several devices or processes."""
@@ -107,8 +121,11 @@ class Trace:
         return regroup(with_none(outputs, self.out_format), self.out_format)
 
     def fitted(self, params: ParameterDict) -> Symbol:
-        """The graph for other programs, which broadcasts only where the shapes of the arguments ask for it: see `fitted`."""
-        return fitted(self.graph, self._known(params), self.shapes)
+        """The graph for other programs, which broadcasts only where the shapes of the arguments ask for it: see `fitted`.
+
+        Parts for backends are nodes of it, with their operators inside.
+        """
+        return self.partitioned(fitted(self.graph, self._known(params), self.shapes))
 
     def write(self, params: ParameterDict, symbol_file: str, param_file: str, remove_amp_cast: bool) -> None:
         """Write the graph, and the values of its parameters, to files in MXNet's format."""

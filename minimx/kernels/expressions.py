@@ -1,9 +1,9 @@
-"""What elementwise operators compute, as an expression in CUDA C.
+"""What elementwise operators compute, as an expression in C: for kernels of a GPU, and for loops of a CPU.
 
 An entry says for an operator's name what an element of the result is, given those of the operands `{0}`, `{1}`, of the numbers among its
 attributes, `{n0}`, `{n1}`, and of the type `{T}` in which it computes: `float`, or `double`. They serve floating arrays only. An operator
-without an entry runs its own kernel. The values are those of the operators' kernels up to the last digits, which CUDA's functions of
-mathematics may round otherwise; where the kernels treat NaN, infinities and zeros in a certain way, the expressions do, too.
+without an entry runs its own kernel. The values are those of the operators' kernels up to the last digits, which other functions
+of mathematics may round otherwise; where the kernels treat NaN, infinities and zeros in a certain way, the expressions do, too.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Expression(NamedTuple):
     numbers: tuple[float, ...] = ()
 
 
-MAXIMUM = "({0} >= {1} || {0} != {0} ? {0} : {1})"
-MINIMUM = "({0} <= {1} || {0} != {0} ? {0} : {1})"
+MAXIMUM = "({0} > {1} || {0} != {0} ? {0} : {1})"
+MINIMUM = "({0} < {1} || {0} != {0} ? {0} : {1})"
 CLIP = "({0} < {n0} ? ({n0} > {n1} ? {n1} : {n0}) : {0} > {n1} ? {n1} : {0})"
 MODULO = (
     "({1} == {T}(0) ? {T}(0) : fmod({0}, {1}) == {T}(0) ? copysign({T}(0), {1}) : "
@@ -49,7 +49,7 @@ for _name, _test in (
 ):  # fmt: skip
     TWO.append((f"({_test} ? {{T}}(1) : {{T}}(0))", (f"_{_name}", f"broadcast_{_name}", f"_{_name}_scalar", None)))
 
-RELU = "({0} < {T}(0) ? {T}(0) : {0})"
+RELU = "({0} > {T}(0) || {0} != {0} ? {0} : {T}(0))"
 SIGMOID = "({T}(1) / ({T}(1) + exp(-{0})))"
 SOFTSIGN = "({0} / ({T}(1) + fabs({0})))"
 SOFTPLUS = "(" + RELU + " + log1p(exp(-fabs({0}))))"
@@ -110,7 +110,7 @@ OTHERS: dict[str, Callable[[Any], Expression | None]] = {
         CLIP.replace("{0}", "({0} * {n2} + {n3})"), (0.0, 1.0, op.alpha, op.beta)
     ),
     "_contrib_quadratic": lambda op: Expression("(({0} * {n0} + {n1}) * {0} + {n2})", (op.a, op.b, op.c)),
-    "degrees": lambda op: Expression("({0} * {n0})", (180 / math.pi,)),
+    "degrees": lambda op: Expression("({0} * ({T}(180) / {n0}))", (math.pi,)),
     "radians": lambda op: Expression("({0} * {n0})", (math.pi / 180,)),
 }  # fmt: skip
 

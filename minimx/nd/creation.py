@@ -10,6 +10,7 @@ import numpy as np
 from .. import device, storage
 from ..base import ArgumentError, DTypeLike, ShapeError, as_dtype, shown
 from ..device import Context, current_context
+from ..engine import writes
 from ..engine.var import Var
 from ..fields import are_ints, converted
 from ..op import Op, Spec, is_node_key, normalize_axis
@@ -194,6 +195,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any], zero_copy: bool = True, array_cls:
     ndarray.flags.writeable = False
     var = Var(shared)
     var.shared = True
+    writes.shared(shared)
     return array_cls(var, spec, device.cpu())
 
 
@@ -225,6 +227,7 @@ def from_dlpack(dlpack: Any) -> NDArray:
         raise ShapeError("from_dlpack: only C-contiguous arrays can share memory")
     var = Var(value)
     var.shared = True
+    writes.shared(value)
     return NDArray(var, spec, context)
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..device import Context
-from ..engine import execute
+from ..engine import execute, writes
 from ..engine.events import watch, watched
 from ..engine.front import INLINE, LAZY, NS_PER_ELEMENT, NS_PER_PRODUCT, quiet_run, this_thread
 from ..engine.lanes import scheduler
@@ -45,7 +46,7 @@ def computed(op: Op, arrays: list[Any], spec: Spec, elements: int, context: Cont
         return None
     try:
         if watch.direct:
-            value = quiet.run(op.kernel, np, *arrays)
+            value = quiet.run(kernels.kernel_of(op, arrays, context) if op.name in kernels.LAYERS else op.kernel, np, *arrays)
         elif watch.recorder is not None:
             return None  # it hears of what enters the engine
         else:
@@ -84,7 +85,8 @@ def outcome(op: Op, operands: Sequence[View], specs: Sequence[Spec], key: Any, c
 
 def _quietly(op: Op, xp: Any, arrays: list[Any], specs: Sequence[Spec], key: Any, context: Context) -> Any:
     """What `op` makes of `arrays`, for those who watch."""
-    return quiet.run(op.kernel, xp, *arrays) if key is None else quiet.run(op.kernel, xp, *arrays, key=key)
+    kernel = kernels.kernel_of(op, arrays, context) if op.name in kernels.LAYERS and op.kind is not Kind.PROGRAM else op.kernel
+    return quiet.run(kernel, xp, *arrays) if key is None else quiet.run(kernel, xp, *arrays, key=key)
 
 
 def _cheap(op: Op, arrays: list[Any], spec: Spec, elements: int) -> bool:
@@ -110,6 +112,7 @@ def copied(source: View, target: View) -> bool:
             return False
         value = window(source.var.value, source.offset, source.spec)
         if target.offset >= 0 or var.shared:
+            writes.noted(var.value)
             window(var.value, target.offset, target.spec)[...] = value
         else:
             var.value = value.copy()

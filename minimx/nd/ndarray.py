@@ -20,6 +20,7 @@ from .. import autograd
 from ..autograd import IN_PLACE, Leaf, place
 from ..base import ArgumentError, DTypeError, MXNetError, ShapeError, as_dtype, shown
 from ..device import Context
+from ..engine import writes
 from ..engine.front import value_of, wait as engine_wait
 from ..engine.lanes import scheduler
 from ..op import Op, Shaped
@@ -151,6 +152,8 @@ class NDArray(Array, Shaped, Fluent):
         value = value_of(self)
         scheduler.wait_to_write(self.var)
         self.var.shared = True
+        writes.shared(value)
+        writes.shared(self.var.value)
         return value.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -296,9 +296,8 @@ class BatchNormBackward(Channels):
         seen, heads = data.reshape(shape), head.reshape(shape)
         exact = xp.promote_types(data.dtype, xp.float32)
         mean, scale = mean.astype(exact, copy=False), scale.astype(exact, copy=False)
-        for state, value in ((moving_mean, mean), (moving_var, 1 / (scale * scale) - exact.type(self.eps))):
-            state *= state.dtype.type(self.momentum)
-            state += (value * exact.type(1 - self.momentum)).astype(state.dtype, copy=False)
+        self.move(moving_mean, mean)
+        self.move(moving_var, 1 / (scale * scale) - exact.type(self.eps))
         (centre,), ranges = across(xp, shape, mean), parts(shape)
         found = xp.zeros((max(len(ranges), 1), 2, shape[1]), exact)
         result = xp.empty(shape, data.dtype)
@@ -338,6 +337,11 @@ class BatchNormBackward(Channels):
         if self.fix_gamma:
             to_gamma = xp.zeros_like(to_gamma)
         return result.reshape(data.shape), to_gamma.astype(gamma.dtype, copy=False), to_beta.astype(gamma.dtype, copy=False)
+
+    def move(self, state: Array, value: Array) -> None:
+        """Move a running statistic towards that of the batch."""
+        state *= state.dtype.type(self.momentum)
+        state += (value * value.dtype.type(1 - self.momentum)).astype(state.dtype, copy=False)
 
     def averages(self, xp: Any, to_beta: Array, to_gamma: Array, count: int) -> tuple[Array, Array]:
         """mean(g) and mean(g z) of each channel over the batch, of whose sums are given those over `count` numbers a channel."""

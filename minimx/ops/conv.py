@@ -23,6 +23,7 @@ from ..op import (
     apply,
     attributes,
     filled,
+    hidden,
     is_constant,
     register,
     require_ndim,
@@ -50,17 +51,25 @@ class Convolving(Windowed):
     takes_out = True
     saves_outputs = False
 
+    makes_filters: ClassVar[bool] = False  # the result are filters, not images
+
     num_group: int = 1
     layout: str | None = None
+    filters_first: bool = hidden(default=False)  # filters have the channels as axis 1 in any layout: see sym/passes/layout.py
 
     @property
     def last(self) -> bool:
-        """Whether the channels are the last axis."""
+        """Whether the channels are the last axis of images."""
         return channels_last(self, self.layout, len(self.kernel_size))
+
+    @property
+    def filters_last(self) -> bool:
+        """Whether they are that of filters."""
+        return self.last and not self.filters_first
 
     def geometry(self) -> dict[str, Any]:
         """The attributes that all operators here have."""
-        names = ("kernel_size", "stride", "dilate", "pad", "num_group", "layout")
+        names = ("kernel_size", "stride", "dilate", "pad", "num_group", "layout", "filters_first")
         return {name: getattr(self, name) for name in names}
 
     def check_input(self, what: str, spec: Spec) -> tuple[int, int, Shape]:
@@ -84,7 +93,7 @@ class Convolving(Windowed):
 
     def filters(self, results: int, channels: int) -> Shape:
         """The shape of the weight between `channels` of data and `results` of head; 0 for an unknown number."""
-        return placed((results, channels // max(self.num_group, 1), *self.kernel_size), self.last)
+        return placed((results, channels // max(self.num_group, 1), *self.kernel_size), self.filters_last)
 
     def run(
         self,
@@ -97,12 +106,16 @@ class Convolving(Windowed):
         out: Array | None = None,
     ) -> Array:
         """The result, of `shape` (channels as axis 1), of one of the three maps, in float32 for float16; plus `bias`, if it is given."""
-        last, narrow = self.last, first.dtype == xp.float16
+        narrow = first.dtype == xp.float16
+        second_last, last = (self.last, self.filters_last) if self.makes_filters else (self.filters_last, self.last)
         if out is None:
             out = xp.empty(placed(shape, last), first.dtype)
         dtype = xp.float32 if narrow else first.dtype
         result = xp.empty(shape, dtype) if last or narrow else out
-        operands = (channels_first(xp, array, last).astype(dtype, copy=False) for array in (first, second))
+        operands = (
+            channels_first(xp, array, at_end).astype(dtype, copy=False)
+            for array, at_end in ((first, self.last), (second, second_last))
+        )
         biases = () if bias is None else (bias.astype(dtype, copy=False),)
         function(xp, *operands, self.window, self.num_group, result, *biases)
         if result is not out:
@@ -172,7 +185,7 @@ class ConvolutionLayer(ConvolvingLayer):
         return self.filters(self.num_filter, channels)
 
     def channels_for(self, weight: Shape) -> int:
-        return split(weight, self.last)[1] * self.num_group
+        return split(weight, self.filters_last)[1] * self.num_group
 
     def infer(self, data: Spec, weight: Spec, bias: Spec | None = None) -> Spec:
         batch, lengths = self.check_layer(data, weight, bias)
@@ -204,12 +217,12 @@ class ConvolutionData(Convolving):
         if self.check_counts(self.lengths) != counts:
             wanted = self.window.counts(self.lengths)
             raise ShapeError(f"{self.name}: head has shape {head.shape}, data of lengths {self.lengths} needs {wanted}")
-        channels = split(weight.shape, self.last)[1] * self.num_group
+        channels = split(weight.shape, self.filters_last)[1] * self.num_group
         require_shape(self, "weight", weight, self.filters(results, channels), f"head of shape {head.shape}")
         return head.with_shape(placed((batch, channels, *self.lengths), self.last))
 
     def kernel(self, xp: Any, head: Array, weight: Array, out: Array | None = None) -> Array:
-        channels = split(weight.shape, self.last)[1] * self.num_group
+        channels = split(weight.shape, self.filters_last)[1] * self.num_group
         return self.run(xp, spread, head, weight, (head.shape[0], channels, *self.lengths), None, out)
 
     def vjp(self, g: Any, y: Any, head: Any, weight: Any) -> tuple[Any, ...]:
@@ -222,6 +235,7 @@ class ConvolutionWeight(Convolving):
     """From the data of a convolution and the gradient of its results to that of its weight."""
 
     inputs: ClassVar = ("data", "head")
+    makes_filters = True
 
     def infer(self, data: Spec, head: Spec) -> Spec:
         batch, channels, lengths = self.check_input("data", data)

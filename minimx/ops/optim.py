@@ -50,8 +50,17 @@ def updated(
     """The new weight: `step(xp, weight, grad, *states)` on tiles. The states are changed in place, and so is `master`, the
     float32 copy of the weight, where there is one. `out` may be the weight itself."""
     result = xp.empty_like(weight) if out is None else out
+    step = quickest(xp, step, weight if master is None else master, 2 + len(states))
     run(xp, [(step, master is not None, tile) for tile in parts(xp, result, weight, grad, states, master)])
     return result
+
+
+def quickest(xp: Any, step: Callable[..., Array], source: Array, arrays: int) -> Callable[..., Array]:
+    """A step as `step` on so many arrays: machine code (kernels/steps.py, a layer above) if there is some, else itself."""
+    return compiling[0](step, arrays, source.dtype) if compiling and xp is np else step
+
+
+compiling: list[Callable[[Callable[..., Array], int, np.dtype[Any]], Callable[..., Array]]] = []
 
 
 def parts(
@@ -142,7 +151,8 @@ class Update(Op):
         """The tiles of this step, for `run`."""
         master = states[-1] if self.mixed else None
         found = parts(xp, result, weight, grad, states[:-1] if self.mixed else states, master)
-        return [(self.step, self.mixed, tile) for tile in found]
+        step = quickest(xp, self.step, weight if master is None else master, len(self.inputs) - self.mixed)
+        return [(step, self.mixed, tile) for tile in found]
 
     def step(self, xp: Any, weight: Array, grad: Array, *states: Array, out: Array | None) -> Array:
         """The new weight, in fresh memory or in `out`, which may be the weight's own. Changes the states, never the gradient."""

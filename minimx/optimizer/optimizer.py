@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import nd
 from ..base import ArgumentError, MXNetError, env_int, shown
+from ..kernels import steps as steps  # it gives the operators of ops/optim.py their loops
 from ..lr_scheduler import LRScheduler
 from ..nd import NDArray
 from ..op import apply

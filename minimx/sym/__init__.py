@@ -10,7 +10,7 @@ from .. import autograd
 from ..base import LongNamed
 from ..ops.public import *
 from ..ops.public import __all__ as _operators
-from . import _internal, contrib, image, linalg, op, random, sparse
+from . import _internal, backends, contrib, image, linalg, op, random, sparse
 from .creation import (  # type: ignore[assignment]  # maximum, minimum, power: of equal shapes here, as in MXNet
     Group,
     Variable,
@@ -49,7 +49,7 @@ from .tape import get_symbol
 autograd.get_symbol_hook.append(get_symbol)
 
 __all__ = [
-    "Custom", "Group", "Symbol", "Variable", "_internal", "arange", "contrib", "eye", "full", "hypot", "image", "linalg",
+    "Custom", "Group", "Symbol", "Variable", "_internal", "arange", "backends", "contrib", "eye", "full", "hypot", "image", "linalg",
     "linspace", "load", "load_json", "loads", "maximum", "minimum", "normal", "ones", "op", "pow", "power", "random",
     "random_exponential", "random_gamma", "random_generalized_negative_binomial", "random_negative_binomial", "random_normal",
     "random_poisson", "random_randint", "random_uniform", "sparse", "uniform", "var", "zeros",

@@ -24,12 +24,14 @@ from ..nd.ndarray import NDArray
 from ..op import Op
 from ..seeds import Key, next_key
 from . import infer
+from .backends.compiling import handed_over
 from .conventions import in_node
 from .graph import Entry, Node, topological_order
 from .passes import switches
 from .passes.specialize import is_open
 from .passes.typed import TypedGraph
 from .program import Part, Program
+from .subgraph import expanded, subgraph_nodes
 
 #: Called with a node and its operands, or its outputs.
 Watch = Callable[[Node, "Sequence[NDArray | None]"], None]
@@ -39,6 +41,9 @@ MOST_PROGRAMS = 256  # of one graph; beyond, the oldest are dropped
 
 class CompiledGraph:
     """A function from the arrays of a graph's variables to those of its heads.
+
+    `heads` and `order` have all operators; `partitioned` is the same graph with parts for backends (backends/), which compute them in
+    inference.
 
     **Args** `variables`: their order, by default depth first. `static`: keep the arenas of all programs. `has_modes`: the operators know
     already whether they are in training.
@@ -54,8 +59,13 @@ class CompiledGraph:
     ) -> None:
         found = topological_order(heads)
         self.name = name
-        self.heads = list(heads)
         self.variables = [node for node in found if node.op is None] if variables is None else list(variables)
+        self.partitioned: list[Entry] | None = None  # the graph with parts for backends, if it has some
+        if subgraph_nodes(found):
+            self.partitioned = list(heads)
+            heads = expanded(heads)
+            found = topological_order(heads)
+        self.heads = list(heads)
         self.order = sorted(found, key=lambda node: node.number) if all(_in_sequence(node) for node in found) else found
         self.static = static
         self.has_modes = has_modes
@@ -98,10 +108,14 @@ class CompiledGraph:
                 )
         made: Program | None = None
         specs = [array.spec for array in arrays]
+        order, parts, note = self.order, self.heads, ""
+        if self.partitioned is not None and not training and not wanted:
+            parts, note = handed_over(self.partitioned, self.variables, specs, context)
+            order = topological_order(parts)
         try:
             made = Program(
-                self.name, self.order, self.variables, self.heads, specs, context, training, wanted, switches.off, self.static,
-                self.bulk, self.several,
+                self.name, order, self.variables, parts, specs, context, training, wanted, switches.off, self.static, self.bulk,
+                self.several, note,
             )  # fmt: skip
         except MXNetError:
             if not wanted:
@@ -149,7 +163,7 @@ class CompiledGraph:
         for node in self.order:
             if node.op is None:
                 continue
-            here = context if contexts is None else contexts[node]
+            here = context if contexts is None else contexts.get(node, context)
             operands = [None if entry is None else values[entry] for entry in node.inputs]
             if contexts is not None:
                 operands = [each if each is None or each.context == here else each.as_in_context(here) for each in operands]

@@ -175,6 +175,9 @@ def written_attrs(op: Op, operands: int, called: str | None = None) -> dict[str,
     return attrs
 
 
+#: What operators call inputs that are parameters.
+PARAMETERS = ("weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "parameters")
+
 # Variables that are made for missing inputs say how they are to be initialised, where it is not as the name suggests.
 INITIALIZERS = {
     ("BatchNorm", "moving_mean"): '["zero", {}]',

@@ -18,6 +18,7 @@ from .. import device, storage
 from ..device import Context
 from ..engine.events import watch
 from ..engine.front import work
+from ..kernels.fused import Loop
 from ..op import Kind, Op, Spec
 from .codegen import Writer
 from .graph import Entry, Node
@@ -31,7 +32,8 @@ from .timing import TimedWriter
 
 KEPT = 1 << 20  # bytes: an arena up to this size is kept from run to run in any case
 PIECES = 4  # of the backward part, where gradients are to be added over several devices
-WORTH_CUTTING = 1e6  # nanoseconds of a backward part from which on it is cut
+WORTH_CUTTING = 1e6  # nanoseconds of a backward part from which on it is cut,
+WORTH_SENDING = 1 << 20  # if its gradients have so many bytes: adding fewer takes less time than a task does
 
 
 class Part(Op):
@@ -57,6 +59,7 @@ class Part(Op):
             nanoseconds=cost_of(graph),
             arena=graph.plan.arena,
             views=writer.views,
+            loops=writer.loops,
             keeps=static or graph.plan.arena <= KEPT,
             idle=[],
         )
@@ -70,6 +73,7 @@ class Part(Op):
     nanoseconds: float  # estimated
     arena: int
     views: list[tuple[Spec, int]]
+    loops: dict[str, Loop]  # the groups that run in machine code when it is there, by their names in the source
     keeps: bool
     idle: list[list[Any]]  # views of arenas that no run uses now
 
@@ -137,6 +141,11 @@ def cost_of(graph: TypedGraph) -> float:
     return sum(node_cost(graph, node) for node in graph.order)
 
 
+def nbytes_of(entries: Sequence[Entry], graph: TypedGraph) -> int:
+    """Bytes of values of a graph."""
+    return sum(graph.specs[entry].nbytes for entry in entries)
+
+
 def node_cost(graph: TypedGraph, node: Node) -> float:
     """Estimated nanoseconds of an operator of a graph."""
     tensors = Builder(graph.specs, {})
@@ -188,15 +197,19 @@ class Program:
     def __init__(
         self, name: str, order: Sequence[Node], variables: Sequence[Node], heads: Sequence[Entry], given: Sequence[Spec],
         context: Context, training: bool | None, wanted: Sequence[int], off: frozenset[str], static: bool, bulk: int | None = None,
-        several: bool = False,
+        several: bool = False, backends: str = "",
     ) -> None:  # fmt: skip
-        """**Args** `bulk`: the most operators of a task of the backward part; `several`: gradients are added over several devices."""
+        """**Args** `bulk`: the most operators of a task of the backward part; `several`: gradients are added over several devices;
+        `backends`: who computes parts of the graph beside this package, for the report.
+        """
         self.given = tuple(given)  # specs of the inputs
         self.context = context
         self.stages: list[Stage] = []
         self.again: Any = None  # its gradients as a CompiledGraph, when somebody has asked for theirs
         graph = specialize(name, order, variables, heads, given, training)
         graph = self._noted("specialize", graph.replaced(on_gpu=device.array_module(context) is not np))
+        if backends:
+            graph = self._noted("backends", graph.replaced(note=backends))
         self.draws = len(graph.draws)  # how many keys of random numbers it takes
         self.outputs = len(graph.heads)
         seeds: list[Node] = []
@@ -214,6 +227,7 @@ class Program:
             self.forward = self._part("", graph.replaced(variables=tuple(variables)), off, static)
             if gradient is not None and any(tracked):
                 self.gradients = Gradients((), (), (), (), tuple(tracked), (False,) * len(seeds), gradient)
+            self._wait(static)
             return
         first, second, handed = split(graph, self.outputs, seeds)
         self.forward = self._part("forward: ", first, off, static)
@@ -227,6 +241,13 @@ class Program:
             tuple(tracked), tuple((seed, 0) in gradient.uses for seed in seeds),
             gradient.replaced(heads=gradient.heads[self.outputs :]),
         )  # fmt: skip
+        self._wait(static)
+
+    def _wait(self, static: bool) -> None:
+        """Wait for loops in machine code without which the results would have other last digits; for all in a `static` program."""
+        for loop in self.loops.values():
+            if static or not loop.exact:
+                loop.wait()
 
     def _noted(self, name: str, graph: TypedGraph) -> TypedGraph:
         self.stages.append(Stage(name, len(graph.order), graph.nbytes, graph.note))
@@ -245,7 +266,7 @@ class Program:
         runs = [graph.order]
         if bulk is not None:
             runs = by_number(graph, bulk)
-        elif several and cost_of(graph) >= WORTH_CUTTING:
+        elif several and cost_of(graph) >= WORTH_CUTTING and nbytes_of(graph.heads, graph) >= WORTH_SENDING:
             runs = by_cost(graph, PIECES, lambda node: node_cost(graph, node))
         pieces = cut(graph, runs)
         values: list[Entry] = [(node, 0) for node in graph.variables]
@@ -265,13 +286,26 @@ class Program:
     @property
     def source(self) -> str:
         """The Python source, forward part first."""
-        steps = () if self.gradients is None else self.gradients.steps
-        return "\n\n".join(part.source for part in (self.forward, *(step.part for step in steps)))
+        return "\n\n".join(part.source for part in self.parts)
+
+    @property
+    def parts(self) -> list[Part]:
+        """The forward part, and the pieces of the backward part."""
+        return [self.forward, *(() if self.gradients is None else (step.part for step in self.gradients.steps))]
+
+    @property
+    def loops(self) -> dict[str, Loop]:
+        """The groups of operators that run in machine code, by the names of part and loop: each has its `source` and its `state`."""
+        return {f"{part.name} {name}": loop for part in self.parts for name, loop in part.loops.items()}
 
     def report(self) -> str:
-        """What each pass did: operators and bytes of values after it, and its own words. (Bytes of one part, after the split.)"""
+        """What each pass did: operators and bytes of values after it, and its own words. (Bytes of one part, after the split.)
+
+        The last lines are about loops in machine code: which operators, and whether they are compiled by now.
+        """
         rows = [("pass", "operators", "bytes of values", "")]
         rows += [(stage.name, f"{stage.nodes}", f"{stage.nbytes:,}", stage.note) for stage in self.stages]
+        rows += [(name, f"{loop.operators}", "", f"{loop.state}: {loop.title}") for name, loop in self.loops.items()]
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         return "\n".join(
             f"{name:<{widths[0]}}  {nodes:>{widths[1]}}  {nbytes:>{widths[2]}}  {note}".rstrip()

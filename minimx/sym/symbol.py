@@ -20,6 +20,7 @@ from ..op import NODE_KEYS, Op, Tensor, open_calls
 from ..ops import casting as _casting_ops, shape as _shape_ops
 from ..ops.fluent import Fluent
 from . import infer, serialize
+from .backends.optimizing import optimized
 from .bind import bind, evaluate, simple_bind
 from .conventions import listed, stored_key
 from .graph import Entry, Node, apply_node, copied, given_attrs, inputs_of, topological_order
@@ -370,6 +371,25 @@ class Symbol(Fluent):
     def eval(self, ctx: Context | None = None, **kwargs: NDArray) -> list[NDArray]:
         """The outputs for the given arrays, as a list. **Source** MXNet `Symbol.eval`."""
         return evaluate(self, ctx, kwargs)
+
+    def optimize_for(
+        self, backend: str, args: Mapping[str, NDArray] | None = None, aux: Mapping[str, NDArray] | None = None,
+        ctx: Context | None = None, shape_dict: Mapping[str, Any] | None = None, type_dict: Mapping[str, Any] | None = None,
+        stype_dict: Mapping[str, str] | None = None, skip_infer: bool = False, **kwargs: Any,
+    ) -> Self:  # fmt: skip
+        """The same graph with the parts that `backend` can compute as single nodes, which it computes in inference.
+
+        Arguments and auxiliary states stay as they are, and gradients are those of the operators.
+        **Args** `backend`: the name of one of `sym.backends.names()`. `args`, `aux`, `shape_dict`, `type_dict`: arrays, shapes and dtypes
+        by the names of variables, which are checked against the graph unless `skip_infer`. `kwargs`: options of the backend.
+        **Raises** ValueError for an unknown backend or option, MXNetError if the backend's package is not installed.
+        **Source** MXNet `Symbol.optimize_for`.
+        """
+        return type(self)(optimized(self.entries, backend, args, aux, ctx, shape_dict, type_dict, stype_dict, skip_infer, kwargs))
+
+    def get_backend_symbol(self, backend: str) -> Self:
+        """`optimize_for(backend)` without anything else. **Source** MXNet `Symbol.get_backend_symbol`."""
+        return self.optimize_for(backend)
 
     # ---- methods that an array has in another form
 

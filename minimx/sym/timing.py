@@ -2,7 +2,8 @@
 
 A program is one operation to the engine, which cannot see inside. So while somebody watches (engine/events.py), a part runs another
 compilation of its graph, made when it is first wanted: after the lines of a node stands `tick(3)`, and in a group that runs tile by tile
-`lap(0)` after each operator of a tile. The function that runs otherwise knows nothing of this. Book: chapter 5.
+`lap(0)` after each operator of a tile; a loop in machine code is timed as a whole. The function that runs otherwise knows nothing of this.
+Book: chapter 5.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .. import device
 from ..device import Context
 from ..engine.events import OPERATOR, GroupClock, Listener, Member, clock, synchronize, told, watch
 from .codegen import Writer
-from .graph import Node
+from .graph import Entry, Node
 from .passes.constant import Constant
 from .passes.typed import operator
 
@@ -24,6 +25,8 @@ LOOP = "    for low, high in tiles:"  # of a group's function
 
 class TimedWriter(Writer):
     """Writes the function with the clock. It takes the same arguments and the same arena as the one without."""
+
+    looped = False  # whether the group that is written is a loop in machine code: inside it no operator can be timed
 
     def _write(self) -> str:
         self.names.taken.update(("started", "tick", "group", "lap"))
@@ -50,19 +53,28 @@ class TimedWriter(Writer):
         for node in step:
             self._number_of(node)
         super()._write_group(number, step)
-        self.lines.insert(before, f"group = tick.group({first}, {len(step)})")
-        self.lines.insert(self.lines.index(LOOP, before), "    lap = group.lap()")
-        self.lines.append("tick.end(group)")
+        if self.looped or not self._is_tiled(step):
+            how = "one loop in machine code" if self.looped else "one operator after the other"
+            self.lines.append(f"tick.whole({first}, {len(step)}, {how!r})")
+        else:
+            self.lines.insert(before, f"group = tick.group({first}, {len(step)})")
+            self.lines.insert(self.lines.index(LOOP, before), "    lap = group.lap()")
+            self.lines.append("tick.end(group)")
+
+    def _loop(self, number: int, step: tuple[Node, ...], operands: list[Entry], made: list[Entry]) -> str | None:
+        name = super()._loop(number, step, operands, made)
+        self.looped = name is not None
+        return name
 
     def _write_fused(self, number: int, step: tuple[Node, ...]) -> None:
         first = len(self.members)
         for node in step:
             self._number_of(node)
         super()._write_fused(number, step)
-        self.lines.append(f"tick.fused({first}, {len(step)})")
+        self.lines.append(f"tick.whole({first}, {len(step)}, 'one kernel of the GPU')")
 
     def after_tile(self, node: Node, step: tuple[Node, ...]) -> list[str]:
-        return [f"lap({step.index(node)})"]
+        return [] if self.looped else [f"lap({step.index(node)})"]
 
 
 class Ticker:
@@ -89,10 +101,11 @@ class Ticker:
         """Begin a group of `count` operators, which has an operator each for the numbers from `first`."""
         return GroupClock(self.members[first : first + count])
 
-    def fused(self, first: int, count: int) -> None:
-        """A group that is one kernel of a GPU has been queued."""
-        synchronize()
-        self.end(GroupClock(self.members[first : first + count], self.before, "one kernel of the GPU"))
+    def whole(self, first: int, count: int, how: str) -> None:
+        """A group that is one loop, or one kernel of a GPU, has run or been queued."""
+        if self.on_gpu:
+            synchronize()
+        self.end(GroupClock(self.members[first : first + count], self.before, how))
 
     def end(self, group: GroupClock) -> None:
         """A group has run."""

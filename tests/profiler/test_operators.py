@@ -13,6 +13,7 @@ import minimx as mx
 from minimx import autograd, cpu, engine, gluon, gpu, nd, profiler
 from minimx.engine import front, lanes
 from minimx.engine.events import watch
+from minimx.kernels import machine
 
 from ..fake_cupy.fixture import fake_gpus
 from .helpers import LARGE, counts, events, tables
@@ -177,6 +178,7 @@ def test_groups_in_programs(record: Record) -> None:
     np.testing.assert_array_equal(net(x).asnumpy(), before)
     assert counts() == {"exp": 1, "_mul_scalar": 1, "sqrt": 1, "_minus_scalar": 1}
     assert events("group")[0].name == "group of 4"
+    assert ("one loop in machine code" if machine.installed() else "tile by tile") in events("group")[0].about
 
 
 def test_bulked_work_is_a_task_with_its_operators_inside(record: Record) -> None:

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import minimx as mx
-from minimx import autograd, engine, gluon, nd, storage, sym
+from minimx import autograd, engine, gluon, kernels, nd, storage, sym
 from minimx.base import ArgumentError, MXNetError
 from minimx.engine.execute import GROUPED
 from minimx.gluon import nn
-from minimx.sym import Symbol, codegen, compiled
+from minimx.sym import Symbol, compiled, names
 from minimx.sym.program import KEPT, Program
 
 from ..engine.helpers import notes
@@ -85,8 +85,12 @@ def test_the_source_with_gradients() -> None:
 
 
 def test_the_source_of_a_group() -> None:
-    cached = nd.CachedOp(sym.tanh(x * 2) + x, name="chain")
-    cached(nd.ones((GROUPED,)))
+    before = kernels.set("numpy")
+    try:
+        cached = nd.CachedOp(sym.tanh(x * 2) + x, name="chain")
+        cached(nd.ones((GROUPED,)))
+    finally:
+        kernels.set(before)
     lines = without_shapes(only(cached).source)
     assert "def chain(memory, keys, x):" in lines
     assert "    def group0(tiles):" in lines
@@ -94,17 +98,69 @@ def test_the_source_of_a_group() -> None:
     assert sum("t0[: high - low]" in line for line in lines) == 2  # the scratch tile serves twice, and then the output
 
 
+def test_the_source_of_a_group_that_is_a_loop() -> None:
+    pytest.importorskip("llvmlite")
+    cached = nd.CachedOp(sym.elemwise_add(sym.tanh(x * 2, name="tanh0"), x, name="sum"), name="chain")
+    cached(nd.ones((GROUPED,)))
+    program = only(cached)
+    lines = [re.sub(r"_mulscalar\d+", "_mulscalar0", line) for line in without_shapes(program.source)]
+    at = lines.index("    if not loop0(x, sum_1):")
+    assert lines[at + 1 : at + 4] == [
+        "        _mulscalar0 = np.multiply(x, 2.0)", "        tanh0 = np.tanh(_mulscalar0)", "        sum_1 = np.add(tanh0, x, out=sum_1)",
+    ]  # fmt: skip
+    assert "# loop0 is a loop in machine code: mul_scalar, tanh, elemwise_add" in program.source
+    assert "float x2 = tanh(x1);" in program.loops["chain loop0"].source
+    assert program.report().splitlines()[-1].startswith("chain loop0")
+
+
+def test_a_small_group_is_a_loop_whose_operands_broadcast() -> None:
+    pytest.importorskip("llvmlite")
+    cached = nd.CachedOp(sym.broadcast_mul(sym.exp(sym.broadcast_add(x, y)), y), name="rows")
+    given = nd.array(np.linspace(-1, 1, 200 * 50).reshape(200, 50)), nd.array(np.linspace(1, 2, 50).reshape(1, 50))
+    got = cached(*given).asnumpy()
+    program = only(cached)
+    assert "np.exp" in program.source  # what NumPy does while there is no loop
+    assert list(program.loops) == ["rows loop0"]
+    before = kernels.set("numpy")
+    try:
+        np.testing.assert_allclose(cached(*given).asnumpy(), got, 1e-6)
+    finally:
+        kernels.set(before)
+    np.testing.assert_array_equal(cached(*given).asnumpy(), got)
+
+
+def test_a_group_without_a_loop() -> None:
+    """Compiling is off, a function is not among those of loops, or a dtype is not."""
+    cached = nd.CachedOp(sym.tanh(x * 2) + x, name="chain")
+    before = kernels.set("numpy")
+    try:
+        cached(nd.ones((GROUPED,)))
+    finally:
+        kernels.set(before)
+    assert not only(cached).loops
+    assert "    def group0(tiles):" in without_shapes(only(cached).source)
+    for net, dtype in (
+        (sym.arcsinh(x) * 2, "float32"),
+        (x * 2 + 1, "float16"),
+        (sym.exp(x) * 2, "float64"),
+        (x * 2 + 1, "int32"),
+    ):
+        cached = nd.CachedOp(net)
+        cached(nd.ones((GROUPED,), dtype=dtype))
+        assert not only(cached).loops
+
+
 def test_the_report() -> None:
     with autograd.record():
         rows = [line.split() for line in small_net().program(nd.ones((2, 3))).report().splitlines()]
     assert [row[0] for row in rows] == [
-        "pass", "specialize", "differentiate", "batchnorm", "folding", "subexpressions", "deadcode", "forward:", "forward:", "backward:",
-        "backward:",
+        "pass", "specialize", "differentiate", "batchnorm", "folding", "subexpressions", "deadcode", "layout", "forward:", "forward:",
+        "backward:", "backward:",
     ]  # fmt: skip
     assert rows[1][1:] == ["4", "144"]  # operators, bytes: four of 2 x 4 (dropout has a mask), and one of 2 x 2
     plain = small_net().program(nd.ones((2, 3)))
     assert "1 without effect" in plain.report()  # dropout
-    assert [stage.nodes for stage in plain.stages] == [4, 4, 3, 3, 3, 3, 3]
+    assert [stage.nodes for stage in plain.stages] == [4, 4, 3, 3, 3, 3, 3, 3]
 
 
 def test_repr() -> None:
@@ -503,7 +559,7 @@ def test_a_dropped_program_is_gone_at_once() -> None:
     ],
 )
 def test_long_lines_are_wrapped_at_their_own_brackets(line: str, want: int) -> None:
-    lines = codegen.wrapped(line)
+    lines = names.wrapped(line)
     assert "".join(each.strip() for each in lines).replace(",", "").replace(" ", "") == line.replace(",", "").replace(" ", "")
     assert (len(lines) == 1) == (want == 1)
 

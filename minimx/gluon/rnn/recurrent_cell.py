@@ -64,7 +64,7 @@ def split_steps(inputs: Any, length: int | None, axis: int) -> list[Any]:
         if length is not None and steps != length:
             raise ShapeError(f"unroll: length is {length}, but axis {axis} of inputs, of shape {inputs.shape}, has {steps} steps")
         return as_list(nd.split(inputs, axis=axis, num_outputs=steps, squeeze_axis=True))
-    if len(inputs) > 1:
+    if len(inputs.entries) > 1:
         raise ArgumentError("unroll: a Symbol of several outputs is no sequence; give list(symbol), a Symbol for each step")
     if length is None:
         raise ArgumentError("unroll: length is needed to split a Symbol into steps")

@@ -15,6 +15,7 @@ from .batchnorm import fold_batchnorm
 from .deadcode import drop_dead_code
 from .folding import fold_constants
 from .fusion import fuse
+from .layout import channels_last
 from .subexpressions import share_subexpressions
 from .typed import TypedGraph
 
@@ -26,6 +27,7 @@ PASSES: dict[str, Pass] = {
     "folding": fold_constants,
     "subexpressions": share_subexpressions,
     "deadcode": drop_dead_code,
+    "layout": channels_last,
 }
 
 #: On each part, forward and backward, when they have been split. The memory plan comes after them, always.

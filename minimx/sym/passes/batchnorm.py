@@ -2,7 +2,8 @@
 
 With constant statistics BatchNorm is one factor and one addend for each channel, and so is the output of a convolution or of a fully
 connected layer for each of its filters: `slope (w * x + b) + shift = (slope w) * x + (slope b + shift)`. Two passes over the data become
-none, at the price of one over the weights, so it is done where the data are larger. Results differ by rounding.
+none, at the price of one over the weights, so it is done where the data are larger, or where the weights are parameters of a part for a
+backend, which computes with them once. Results differ by rounding.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def foldable(graph: TypedGraph, node: Node) -> bool:
     last = len(graph.specs[data].shape) - 1
     weight = data[0].inputs[1]
     assert weight is not None
-    return channels == (1 if isinstance(layer, ConvolutionLayer) else last) and graph.specs[weight].size <= graph.specs[data].size
+    is_cheap = graph.specs[weight].size <= graph.specs[data].size or weight[0] in graph.parameters
+    return channels == (1 if isinstance(layer, ConvolutionLayer) else last) and is_cheap
 
 
 def folded_layer(builder: Builder, node: Node, inputs: list[Entry | None]) -> Entry:

@@ -1,63 +1,150 @@
-"""Elementwise fusion: neighbouring elementwise operators over large arrays of one shape become a group that runs tile by tile.
+"""Elementwise fusion: neighbouring elementwise operators over arrays of one shape become a group that goes over the data once.
 
-Each operator of a chain over arrays that fit no cache would wait for memory. A group goes over the data once: it takes a tile that fits
-a core's cache, applies all its operators to that, and takes the next; values that nobody else reads exist only as tiles. An operator that
-does not need a group's results may run before it, so that the group can go on after it. On a GPU a group becomes one kernel
-(minimx/kernels/cupy.py), which is worth while for small arrays, too. Book: chapters 5 and 7.
+Each operator of a chain over arrays that fit no cache would wait for memory. A group runs as one loop in machine code, if its operators
+have one (minimx/kernels/fused.py): that is worth while for arrays that fit a cache, too, and operands may broadcast. Otherwise a group of
+large arrays runs tile by tile: it takes a tile that fits a core's cache, applies all its operators to that, and takes the next; values that
+nobody else reads exist only as tiles. An operator that does not need a group's results may run before it, so that the group can go on after
+it. On a GPU a group becomes one kernel (minimx/kernels/cupy.py), which is worth while for small arrays, too. Book: chapters 5 and 7.
 """
 
 from __future__ import annotations
 
+import math
+from typing import Literal, TypeAlias
+
 from ...engine.execute import GROUPED, TILE
-from ...kernels import cupy
-from ...op import Kind
+from ...kernels import cupy, folds, fused, groups
+from ...op import Kind, Shape
 from ..graph import Entry, Node
 from .typed import TypedGraph, counted, operator
+
+LOOPED = 8192  # elements: a loop in machine code over fewer takes little longer to do than to call
+Kinds: TypeAlias = Literal["kernel", "loop", "rows", "tiles"]
+FOLDED = 1024  # elements: the same of a loop with sums over rows, for which NumPy would go over them several times
 
 
 def fuse(graph: TypedGraph) -> TypedGraph:
     """Put elementwise operators over large arrays into groups; the order of the nodes changes so that a group's stand together."""
-    fits_alone = fits_kernel if graph.on_gpu else is_elementwise
     order: list[Node] = []
-    groups: list[tuple[Node, ...]] = []
-    group: list[Node] = []
-    inside: set[Entry] = set()
-
-    def close() -> None:
-        # One alone gains the second core; on a GPU, a single launch if its own kernel consists of several.
-        alone = bool(group) and (operator(group[0]).ufunc is None if graph.on_gpu else graph.specs[group[0], 0].size > TILE)
-        if len(group) > 1 or alone:
-            groups.append(tuple(group))
-        order.extend(group)
-        group.clear()
-        inside.clear()
-
+    found: list[tuple[Node, ...]] = []
+    group = Growing(graph)
     for node in graph.order:
-        depends = any(entry in inside for entry in node.inputs)
-        if group and fits_alone(graph, node) and graph.specs[node, 0].shape == graph.specs[group[0], 0].shape:
-            fits = all(
-                entry not in inside or graph.specs[entry].shape == graph.specs[node, 0].shape for entry in node.inputs if entry
-            )
-            fits = fits and not (graph.on_gpu and is_full(group, node))
-        else:
-            fits = False
-        if group and not fits and (depends or operator(node).mutates or fits_alone(graph, node)):
-            close()
-        if fits or (not group and fits_alone(graph, node)):
-            group.append(node)
-            inside.add((node, 0))
-        else:
+        depends = any(entry in group.inside for entry in node.inputs)
+        alone = bool(kinds_of(graph, node, row_shape(graph, node)))
+        joins = bool(group.nodes) and group.takes(node, depends)
+        if not joins and (depends or alone or operator(node).mutates):
+            found += group.closed()
+            order += group.nodes
+            group = Growing(graph)
+            joins = alone and group.takes(node, False)
+        if not joins:
             order.append(node)
-    close()
-    count = sum(map(len, groups))
+    found += group.closed()
+    order += group.nodes
+    count = sum(map(len, found))
     return graph.replaced(
         nodes=tuple(order),
-        groups=tuple(groups),
-        note=f"{counted(count, 'operator')} in {counted(len(groups), 'group')}",
+        groups=tuple(found),
+        note=f"{counted(count, 'operator')} in {counted(len(found), 'group')}",
     )
 
 
-def is_elementwise(graph: TypedGraph, node: Node) -> bool:
+class Growing:
+    """A group to which nodes are added. `kinds` says what it can become, until it is closed."""
+
+    def __init__(self, graph: TypedGraph) -> None:
+        self.graph = graph
+        self.nodes: list[Node] = []
+        self.inside: set[Entry] = set()
+        self.operands: dict[Entry, None] = {}
+        self.shape: Shape = ()
+        self.kinds: set[Kinds] = set()
+
+    def takes(self, node: Node, depends: bool) -> bool:
+        """Add a node, if the group can run with it. `depends`: whether it reads what the group makes."""
+        specs, first = self.graph.specs, not self.nodes
+        shape = row_shape(self.graph, node) if first else self.shape
+        operands = self.operands | dict.fromkeys(entry for entry in node.inputs if entry and entry not in self.inside)
+        if len(self.nodes) >= groups.MOST_OPERATORS or len(operands) + len(self.nodes) >= groups.MOST_ARRAYS:
+            return False
+        kinds = kinds_of(self.graph, node, shape)
+        if not first:
+            kinds &= self.kinds
+        inner = [entry for entry in node.inputs if entry in self.inside]
+        if any(specs[entry].shape != shape for entry in ((node, 0), *inner)):
+            kinds &= {"rows"}
+            if not depends and not folds.folds(operator(node)):
+                return False  # a number a row, which has nothing to do with the group
+        if "loop" in kinds and fused.walk_of(shape, [specs[entry].shape for entry in operands]) is None:
+            kinds.discard("loop")
+        if kinds:
+            self.nodes.append(node)
+            self.inside.add((node, 0))
+            self.operands, self.shape, self.kinds = operands, shape, kinds
+        return bool(kinds)
+
+    def closed(self) -> list[tuple[Node, ...]]:
+        """The group, if it is worth while.
+
+        One operator is, where the second core is gained, or several passes become one, or several launches on a GPU.
+        """
+        if not self.nodes:
+            return []
+        first = operator(self.nodes[0])
+        good = len(self.nodes) > 1
+        if "kernel" in self.kinds:
+            good = good or first.ufunc is None
+        elif any(folds.folds(operator(node)) for node in self.nodes):
+            good = good or isinstance(first, folds.SOFTMAX)
+        elif "loop" in self.kinds or "tiles" in self.kinds:
+            several = first.ufunc is None and "loop" in self.kinds
+            good = good or several or self.graph.specs[self.nodes[0], 0].size > TILE
+        else:
+            good = False
+        return [tuple(self.nodes)] if good else []
+
+
+def row_shape(graph: TypedGraph, node: Node) -> Shape:
+    """The shape of a node's result, or that of the rows that it folds."""
+    entry = node.inputs[0] if node.inputs else None
+    return folds.row_shape(operator(node), graph.specs[node, 0], None if entry is None else graph.specs[entry])
+
+
+def kinds_of(graph: TypedGraph, node: Node, shape: Shape) -> set[Kinds]:
+    """As part of what a node can run: a GPU's kernel, a loop in machine code, one with folds over rows of `shape`, a walk over tiles."""
+    given = [entry for entry in node.inputs if entry is not None]
+    complete = len(given) == len(node.inputs) or isinstance(operator(node), folds.SOFTMAX)  # which may have no lengths
+    if operator(node).num_outputs != 1 or not given or not complete:
+        return set()
+    if graph.on_gpu:
+        return {"kernel"} if fits_kernel(graph, node) else set()
+    kinds: set[Kinds] = set()
+    if fits_loop(graph, node):
+        kinds.add("loop")
+    elif fits_tiles(graph, node):
+        kinds.add("tiles")
+    if fits_rows(graph, node, shape):
+        kinds.add("rows")
+    return kinds
+
+
+def fits_rows(graph: TypedGraph, node: Node, shape: Shape) -> bool:
+    """Whether a node can be part of a loop over rows of `shape`: see kernels/folds.py."""
+    if math.prod(shape) < FOLDED or not fused.compiles():
+        return False
+    return folds.fits(operator(node), [graph.specs[entry] for entry in node.inputs if entry], graph.specs[node, 0], shape)
+
+
+def fits_loop(graph: TypedGraph, node: Node) -> bool:
+    """Whether a node can be part of a loop in machine code: operands may broadcast."""
+    spec = graph.specs[node, 0]
+    if spec.size < LOOPED or not fused.compiles():
+        return False
+    operands = [graph.specs[entry] for entry in node.inputs if entry is not None]
+    return fused.fits(operator(node), operands, spec) and fused.walk_of(spec.shape, [each.shape for each in operands]) is not None
+
+
+def fits_tiles(graph: TypedGraph, node: Node) -> bool:
     """Whether a node can run on tiles: its output is large, and its operands are arrays of that shape, or single numbers."""
     op, spec = operator(node), graph.specs[node, 0]
     if op.kind is not Kind.ELEMENTWISE or op.num_outputs != 1 or op.mutates or op.needs_key or spec.size < GROUPED:
@@ -70,14 +157,5 @@ def is_elementwise(graph: TypedGraph, node: Node) -> bool:
 
 def fits_kernel(graph: TypedGraph, node: Node) -> bool:
     """Whether a node can be part of a kernel on a GPU: it has an expression, and its operands broadcast to its result."""
-    if any(entry is None for entry in node.inputs):
-        return False
     specs, result = [graph.specs[entry] for entry in node.inputs if entry is not None], graph.specs[node, 0]
-    return cupy.fits(operator(node), specs, result) and all(cupy.broadcasts(spec.shape, result.shape) for spec in specs)
-
-
-def is_full(group: list[Node], node: Node) -> bool:
-    """Whether a group with `node` would be more than a kernel takes."""
-    inside = {(each, 0) for each in group}
-    operands = {entry for each in (*group, node) for entry in each.inputs if entry not in inside}
-    return len(group) >= cupy.MOST_OPERATORS or len(operands) + len(group) >= cupy.MOST_ARRAYS
+    return cupy.fits(operator(node), specs, result) and all(groups.broadcasts(spec.shape, result.shape) for spec in specs)

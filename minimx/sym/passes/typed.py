@@ -51,6 +51,7 @@ class TypedGraph:
     groups: tuple[tuple[Node, ...], ...] = ()
     plan: Plan | None = None
     note: str = ""  # what the last pass says of its work
+    parameters: tuple[Node, ...] = ()  # those of the variables that change seldom; a backend is told
     on_gpu: bool = False  # where a group is one kernel, not a walk over tiles
 
     @functools.cached_property

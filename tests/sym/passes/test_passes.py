@@ -215,7 +215,8 @@ def test_groups_give_the_same(threads: int, monkeypatch: pytest.MonkeyPatch) -> 
     fused = [array.asnumpy() for array in net.eval(**arrays)]
     with passes.without("fusion"):
         plain = [array.asnumpy() for array in net.eval(**arrays)]
-    for one, other in zip(fused, plain):
+    np.testing.assert_allclose(fused[0], plain[0], 2e-6)  # functions of loops round otherwise than NumPy's
+    for one, other in zip(fused[1:], plain[1:]):
         np.testing.assert_array_equal(one, other)
 
 

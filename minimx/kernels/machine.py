@@ -1,0 +1,192 @@
+"""From a loop's source to machine code that Python can call, through LLVM (llvmlite): when, in which thread, and what if that cannot be.
+
+To compile a loop takes some 20 ms, and the first time 60 ms more, to load LLVM. A thread of its own does it while a program is made and
+begins to run; LLVM works without Python's lock. Until a loop is there NumPy's kernels serve. That must not be seen in results: a program
+whose loops round otherwise than NumPy does waits for them before it runs, so that all its runs give the same bits. The others start at
+once. MINIMX_JIT=eager waits for all where the program is made, as `hybridize(static_alloc=True)` does; MINIMX_JIT=off and
+MINIMX_KERNELS=numpy compile nothing, and so it is where llvmlite is not installed.
+
+Numba, which is made of the same LLVM, would compile such loops from Python; but it takes most of a second for each, and holds Python's
+lock meanwhile. Nothing is kept on disk: to read and check a file would save 15 ms a loop, and machine code from a file is a thing to be
+trusted. Book: chapter 5.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import importlib.util
+import os
+import queue
+import threading
+from typing import Any
+
+from ..base import MXNetError, env_choice
+from .compiler import compiled
+from .vectormath import prelude
+
+LEAST_LLVMLITE = (0, 45)  # the first with LLVM 20: its pointers, and its way of optimising
+MODE = env_choice("MINIMX_JIT", "auto", ("auto", "eager", "off"))
+MOST_CODES = 4096  # machine code stays until the process ends
+POINTER, LONG = ctypes.c_void_p, ctypes.c_int64
+NUMBERS = {"float32": ctypes.c_float, "float64": ctypes.c_double}
+
+
+@functools.cache
+def installed() -> bool:
+    """Whether llvmlite is there, as far as can be seen without loading it."""
+    return importlib.util.find_spec("llvmlite") is not None
+
+
+class Code:
+    """The machine code of a source: `function` when it is there, or `error`, why it never will be. `done` is set in either case."""
+
+    def __init__(self, source: str, parameters: tuple[Any, ...]) -> None:
+        self.source = source
+        self.parameters = parameters  # ctypes' types
+        self.function: Any = None
+        self.error: str | None = None
+        self.done = threading.Event()
+
+    def compile(self) -> None:
+        """Compile, unless that was done. Never raises: a program without a loop is slower, and as right."""
+        with _llvm_lock:
+            if self.done.is_set():
+                return
+            try:
+                self.function = ctypes.CFUNCTYPE(None, *self.parameters)(_llvm().address_of(self.source))
+            except Exception as error:  # whatever LLVM has against it
+                self.error = f"{type(error).__name__}: {error}"
+            self.done.set()
+
+
+class _Llvm:
+    """LLVM, for the processor that this is. The calling thread has `_llvm_lock`."""
+
+    def __init__(self) -> None:
+        import llvmlite
+        import llvmlite.binding as binding
+
+        version = tuple(int(part) for part in llvmlite.__version__.split(".")[:2])
+        if version < LEAST_LLVMLITE:
+            least = ".".join(map(str, LEAST_LLVMLITE))
+            raise MXNetError(f"llvmlite {llvmlite.__version__} is too old; loops are compiled by {least} and newer ones")
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        self.binding = binding
+        self.target = binding.Target.from_default_triple().create_target_machine(
+            cpu=binding.get_host_cpu_name(), features=binding.get_host_cpu_features().flatten(), opt=3, codemodel="jitdefault"
+        )
+
+    def optimised(self, source: str) -> Any:
+        """LLVM's module of a source, optimised."""
+        module = self.binding.parse_assembly(compiled(f"{prelude(source)}\n{source}"))
+        module.triple = self.target.triple
+        module.data_layout = str(self.target.target_data)
+        module.verify()
+        options = self.binding.create_pipeline_tuning_options(3)
+        options.loop_vectorization = options.loop_interleaving = options.slp_vectorization = True
+        builder = self.binding.create_pass_builder(self.target, options)
+        builder.getModulePassManager().run(module, builder)
+        return module
+
+    def address_of(self, source: str) -> int:
+        """Where the machine code of the function `loop` lies."""
+        engine = self.binding.create_mcjit_compiler(self.optimised(source), self.target)
+        engine.finalize_object()
+        address = int(engine.get_function_address("loop"))
+        engine.detach()  # the machine code stays until the process ends
+        return address
+
+
+_llvm_lock = threading.Lock()
+_found: _Llvm | None = None
+_codes: dict[str, Code] = {}
+_queue: queue.SimpleQueue[Code | None] = queue.SimpleQueue()
+_thread: threading.Thread | None = None
+_start_lock = threading.Lock()
+_forked = False
+
+
+def _llvm() -> _Llvm:
+    global _found
+    if _found is None:
+        _found = _Llvm()
+    return _found
+
+
+def code_of(source: str, parameters: tuple[Any, ...]) -> Code:
+    """The code of a source, one for all who want it. It is compiled when it is first asked for, by `MODE`."""
+    code = _codes.get(source)
+    if code is None:
+        code = _codes.setdefault(source, Code(source, parameters))
+        if len(_codes) > MOST_CODES:
+            code.error = f"there is machine code of {MOST_CODES} loops already"
+            code.done.set()
+        elif _forked:
+            pass
+        elif MODE == "eager":
+            code.compile()
+        else:
+            _queue.put(code)
+            _start()
+    return code
+
+
+def wait(code: Code) -> None:
+    """Return when the code is there, or never will be. It is compiled in the calling thread if it has not been begun."""
+    if not code.done.is_set() and not _forked:
+        code.compile()
+
+
+def assembly(source: str) -> str:
+    """The machine code of a source as text, for those who want to read it. **Raises** ImportError where llvmlite is not installed."""
+    with _llvm_lock:
+        llvm = _llvm()
+        return str(llvm.target.emit_assembly(llvm.optimised(source)))
+
+
+# ---- the thread
+
+
+def _start() -> None:
+    global _thread
+    with _start_lock:
+        if _thread is None:
+            _thread = threading.Thread(target=_work, name="minimx-compiler", daemon=True)
+            try:
+                _thread.start()
+            except RuntimeError:  # no threads here: NumPy's kernels serve
+                return
+
+
+def _work() -> None:
+    """The life of the compiler's thread."""
+    while (code := _queue.get()) is not None:
+        code.compile()
+
+
+@atexit.register
+def _stop() -> None:
+    """At exit: a thread must not be inside LLVM while the process takes that apart, nor may Python be left to close LLVM's objects."""
+    if _forked:
+        return
+    while not _queue.empty():
+        _queue.get()
+    if _thread is not None:
+        _queue.put(None)
+        _thread.join(30)
+    if _found is not None and _llvm_lock.acquire(timeout=1):
+        _found.target.close()
+
+
+def _after_fork() -> None:
+    """In a forked child LLVM's locks may be held by a thread that did not come along: what is compiled serves on, nothing is added."""
+    global _forked, _llvm_lock
+    _forked = True
+    _llvm_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
