@@ -8,6 +8,7 @@ The order of the system, from the ground up, is in ARCHITECTURE.md.
 
 import importlib
 import sys
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -15,23 +16,17 @@ from . import (
     attribute,
     autograd,
     base,
-    callback,
     context,
-    contrib,
     device,
     engine,
     gluon,
-    image,
     initializer,
-    io,
+    kernels,
     kvstore,
     libinfo,
     log,
     lr_scheduler,
     metric,
-    model,
-    module,
-    monitor,
     name,
     nd,
     operator,
@@ -39,13 +34,10 @@ from . import (
     parallel,
     profiler,
     random,
-    recordio,
-    rnn,
     runtime,
     storage,
     sym,
     util,
-    visualization,
 )
 from .attribute import AttrScope
 from .base import MXNetError
@@ -54,21 +46,43 @@ from .context import Context, cpu, cpu_pinned, cpu_shared, current_context, gpu,
 from .sym import Symbol, executor
 from .util import is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape
 
+if TYPE_CHECKING:  # `__getattr__` below, in a form that editors understand
+    from . import (
+        callback as callback,
+        contrib as contrib,
+        image as image,
+        image as img,
+        io as io,
+        model as model,
+        module as mod,
+        module as module,
+        monitor as mon,
+        monitor as monitor,
+        onnx as onnx,
+        recordio as recordio,
+        rnn as rnn,
+        test_utils as test_utils,
+        visualization as visualization,
+        visualization as viz,
+    )
+
 init = initializer  # MXNet's second names of modules
-img = image
 kv = kvstore
-mod = module
-mon = monitor
 ndarray = nd
 opt = optimizer
 rnd = random
 symbol = sym
-viz = visualization
+
+#: Modules that are imported when they are first asked for: together they would take as long as all the others.
+LATER = (
+    "callback", "contrib", "image", "io", "model", "module", "monitor", "onnx", "recordio", "rnn", "test_utils", "visualization",
+)  # fmt: skip
+SECOND_NAMES = {"img": "image", "mod": "module", "mon": "monitor", "viz": "visualization"}
 
 __all__ = [
     "AttrScope", "Context", "MXNetError", "Symbol", "attribute", "autograd", "base", "callback", "context", "contrib", "cpu",
     "cpu_pinned", "cpu_shared", "current_context", "device", "engine", "executor", "gluon", "gpu", "gpu_memory_info", "image",
-    "img", "init", "initializer", "io", "is_np_array", "is_np_shape", "kv", "kvstore", "libinfo", "log", "lr_scheduler",
+    "img", "init", "initializer", "io", "is_np_array", "is_np_shape", "kernels", "kv", "kvstore", "libinfo", "log", "lr_scheduler",
     "metric", "mod", "model", "module", "mon", "monitor", "name", "nd", "ndarray", "np_array", "np_shape", "num_gpus",
     "operator", "opt", "optimizer", "parallel", "profiler", "random", "recordio", "rnd", "rnn", "runtime", "set_np_shape", "storage", "sym",
     "symbol", "use_np", "use_np_array", "use_np_shape", "util", "visualization", "viz",
@@ -76,12 +90,19 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """The module for tests, which few programs need; and what to use instead of a name that MXNet has and minimx lacks."""
-    if name == "test_utils":
-        module = importlib.import_module("minimx.test_utils")
-        differences.teach()
-        return module
-    raise differences.missing(__name__, name, sys._getframe(1))
+    """A module that was not needed before; and what to use instead of a name that MXNet has and minimx lacks."""
+    full = SECOND_NAMES.get(name, name)
+    if full not in LATER:
+        raise differences.missing(__name__, name, sys._getframe(1))
+    module = globals()[name] = importlib.import_module(f"{__name__}.{full}")
+    differences.teach()
+    return module
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LATER, *SECOND_NAMES})
+
+
+for _backend in ("ONNXRuntime", "TVM", "TensorRT"):
+    sym.backends.provide(_backend, "minimx.onnx.backends")
 differences.teach()

@@ -7,6 +7,7 @@ import pytest
 
 import minimx as mx
 from minimx import libinfo, runtime
+from minimx.kernels.onednn import library
 
 # Of MXNet 1.9.1, in its order.
 NAMES = (  # noqa: SIM905  # a list would be one name a line
@@ -32,6 +33,10 @@ def test_asking_for_one():
     assert not features.is_enabled("TVM_OP")
     with pytest.raises(RuntimeError, match="feature 'XX' is unknown; known features are CUDA, CUDNN"):
         features.is_enabled("XX")
+
+
+def test_onednn_under_its_older_name():
+    assert runtime.Features().is_enabled("MKLDNN") == (library.find() is not None)
 
 
 def test_simulated_gpus_are_no_cuda():

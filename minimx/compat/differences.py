@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from opcode import opmap
 from types import FrameType, ModuleType
-from typing import NoReturn
 
 from .rows import TABLE, Row
 
@@ -103,10 +103,15 @@ def missing(module: str, name: str, frame: FrameType) -> Exception:
     return AttributeError(f"module {module!r} has no attribute {name!r}{f': {note}' if note else ''}", name=name)
 
 
-def explaining(module: str) -> Callable[[str], NoReturn]:
-    """A module's `__getattr__`, which says of a name that it lacks what to use instead."""
+def explaining(module: str) -> Callable[[str], object]:
+    """A module's `__getattr__`, which says of a name that it lacks what to use instead.
 
-    def __getattr__(name: str) -> NoReturn:
+    Modules of a package that its `LATER` names are imported when they are first asked for.
+    """
+
+    def __getattr__(name: str) -> object:
+        if name in vars(sys.modules[module]).get("LATER", ()):
+            return importlib.import_module(f"{module}.{name}")
         raise missing(module, name, sys._getframe(1))
 
     return __getattr__
@@ -121,6 +126,10 @@ def teach() -> None:
         module = sys.modules.get(f"minimx.{name.rpartition('.')[0]}")
         if module is not None:
             vars(module).setdefault("__getattr__", explaining(module.__name__))
+    for owner in ("contrib", "gluon"):  # those with LATER
+        module = sys.modules.get(f"minimx.{owner}")
+        if module is not None:
+            vars(module).setdefault("__getattr__", explaining(module.__name__))
     for before, after in SECOND_PATHS.items():
         file, package = (sys.modules.get(f"minimx.{path}".rstrip(".")) for path in (before, after))
         if file is not None and package is not None and file is not package:
@@ -128,10 +137,10 @@ def teach() -> None:
 
 
 def _answering(package: ModuleType) -> Callable[[str], object]:
-    """A `__getattr__` that gives what a package has."""
+    """A `__getattr__` that gives what a package has, but for what makes it a package: a file with a `__path__` misleads completion."""
 
     def __getattr__(name: str) -> object:
-        if name in vars(package):
+        if name in vars(package) and not name.startswith("__"):
             return vars(package)[name]
         raise missing(package.__name__, name, sys._getframe(1))
 

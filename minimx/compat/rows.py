@@ -28,7 +28,6 @@ _HELPER = "a helper for MXNet's own code"
 
 MODULES = (
     Row("np npx", NO_NUMPY_INTERFACE),
-    Row("contrib.onnx onnx", "export() writes MXNet's files, which MXNet 1.9.1 itself converts with mx.onnx.export_model"),
     Row("contrib.quantization contrib.quant", _LOW_PRECISION),
     Row("contrib.svrg_optimization", "SVRG's two gradients can be written with gluon and autograd"),
     Row(
@@ -60,8 +59,8 @@ OTHER_NAMES = (
     Row("operator.NDArrayOp operator.NumpyOp operator.PythonOp", "the forms of 2015; write a mx.operator.CustomOp"),
     Row("optimizer.Optimizer.set_lr_scale", "set_lr_mult() sets the factors of learning rates"),
     Row(
-        "sym.Symbol.optimize_for sym.Symbol.get_backend_symbol gluon.HybridBlock.optimize_for executor.Executor.get_optimized_symbol",
-        "there are no other backends; hybridize() optimizes, and program.report() says how",
+        "executor.Executor.get_optimized_symbol",
+        "an executor runs the symbol that it was bound to; bind sym.optimize_for(backend), and executor.program.report() says how",
     ),
     Row("sym.Symbol.gradient", "bind the symbol and call backward(), or use autograd"),
     Row("test_utils.download_model", "the models are no longer published there; gluon.model_zoo has their architectures"),
