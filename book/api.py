@@ -11,7 +11,7 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,10 +30,14 @@ MODULES = {
     "Training": ("optimizer", "lr_scheduler", "initializer", "metric", "callback", "model", "module", "monitor", "rnn"),
     "Data": ("io", "image", "recordio", "contrib.text.vocab", "contrib.text.embedding", "contrib.text.utils"),
     "The system": (
-        "engine", "device", "storage", "random", "profiler", "visualization", "kvstore", "parallel", "parallel.simulate", "runtime", "util",
-        "test_utils",
+        "engine", "kernels", "device", "storage", "random", "profiler", "visualization", "kvstore", "parallel", "parallel.simulate",
+        "runtime", "util", "test_utils",
     ),
 }  # fmt: skip
+
+
+#: What the contents say below their title.
+SOURCE = "Written from the docstrings of this version; `help(name)` shows the same."
 
 
 def public(module: ModuleType) -> list[tuple[str, Any]]:
@@ -153,16 +157,16 @@ def operators() -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(folder: Path) -> None:
-    """Write all pages into `folder`; a page that is as it should be is left alone."""
+def write(folder: Path, words: Mapping[str, str] | None = None) -> None:
+    """Write all pages into `folder`; a page that is as it should be is left alone. `words` translates the contents."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = {f"{path}.md": page(path) for paths in MODULES.values() for path in paths}
     pages["operators.md"] = operators()
     pages["names.md"] = differences.table()
-    contents = ["# Reference\n", "Written from the docstrings of this version; `help(name)` shows the same.\n"]
-    for title, paths in MODULES.items():
-        contents += [f"```{{toctree}}\n:caption: {title}\n:maxdepth: 1\n", *paths, "```\n"]
-    contents += ["```{toctree}\n:caption: Coming from MXNet\n:maxdepth: 1\n", "names", "operators", "```\n"]
+    says = words or {}
+    contents = [f"# {says.get('Reference', 'Reference')}\n", f"{says.get(SOURCE, SOURCE)}\n"]
+    for title, paths in {**MODULES, "Coming from MXNet": ("names", "operators")}.items():
+        contents += [f"```{{toctree}}\n:caption: {says.get(title, title)}\n:maxdepth: 1\n", *paths, "```\n"]
     pages["index.md"] = "\n".join(contents)
     for old in folder.glob("*.md"):
         if old.name not in pages:

@@ -1,28 +1,38 @@
-"""The site of the book: Sphinx with myst-nb, which runs the chapters and shows what came out. `make book` builds it.
+"""The site of the book: Sphinx with myst-nb, which runs the chapters and shows what came out. `make book` builds it, in two languages.
 
-Nothing on a page comes from another server, so that it reads the same without a network. A picture without alternative text is a
-warning, and `make book` makes warnings errors.
+The English site is built from this folder. The Chinese one, with the tag `zh`, is built from the folder that `translation.py` writes: the
+same notebooks with other text, and with the outputs of the first build. Nothing on a page comes from another server, so that it reads the
+same without a network. `make book` makes warnings errors.
+
+MINIMX_REPOSITORY=https://github.com/OWNER/NAME adds links to the repository, and buttons that run a chapter on Binder or Colab.
 """
 
+import os
 import sys
+from gettext import NullTranslations
 from importlib.util import find_spec
 from pathlib import Path
 
-from docutils import nodes
-from myst_nb.core.render import MimeData, NbElementRenderer
 from sphinx.application import Sphinx
-from sphinx.util import logging
+from sphinx.locale import translators
 
 sys.path.insert(0, str(Path(__file__).parent))
-import api  # beside this file
+import api  # beside this file, like the extensions `page` and `chinese_search`
+from translation import untranslated, words
+
+chinese = tags.has("zh")  # noqa: F821  # Sphinx puts it here
+says = words("zh") if chinese else {}
 
 project = "minimx"
 author = "the minimx authors"
 copyright = "the minimx authors, Apache License 2.0"
-language = "en"
+language = "zh_CN" if chinese else "en"
 
-extensions = ["myst_nb", "sphinx.ext.mathjax"]
-exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
+extensions = ["myst_nb", "sphinx.ext.mathjax", "page", "chinese_search"]
+templates_path = ["_templates"]
+include_patterns = ["index.md", "chapters/*", "reference/*", "teaching/*.md"]
+exclude_patterns = ["**/.ipynb_checkpoints"]
+suppress_warnings = ["toc.empty_glob"]  # a part of the contents whose chapters are still to come
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -32,59 +42,80 @@ nb_execution_timeout = 300  # seconds a cell
 nb_execution_raise_on_error = True
 nb_merge_streams = True
 nb_ipywidgets_js = {}  # widgets need a kernel; the scripts would come from another server
+nb_code_prompt_show = says.get("Show code cell {type}", "Show code cell {type}")
+nb_code_prompt_hide = says.get("Hide code cell {type}", "Hide code cell {type}")
 
 # Formulas are drawn by MathJax from one file, out of a package that carries it.
 mathjax_folder = find_spec("sphinx-mathjax-offline").submodule_search_locations[0]
 html_static_path = ["_static", f"{mathjax_folder}/static/mathjax/tex-svg.js"]
-html_css_files = ["custom.css"]  # lines of output that wrap
+html_css_files = ["custom.css"]  # lines of output that wrap, the switch of languages
+html_js_files = [("site.js", {"defer": "defer"})]
 mathjax_path = "tex-svg.js"
 
 html_title = "minimx"
 html_theme = "sphinx_book_theme"
 html_theme_options = {
+    "article_header_end": ["language-switch.html", "article-header-buttons.html"],
     "home_page_in_toc": True,
+    "navbar_persistent": [],  # the search has its place in the side bar; a second one would take a line of every page
+    "search_bar_text": says.get("Search...", "Search..."),
     "show_toc_level": 2,
+    "toc_title": says.get("Contents", "Contents"),
     "use_download_button": True,
     "use_fullscreen_button": False,
 }
-
-logger = logging.getLogger(__name__)
-render_image = NbElementRenderer.render_image
-
-
-def render_image_with_alt(self: NbElementRenderer, data: MimeData) -> list[nodes.Element]:
-    """myst-nb's image, with the alternative text that the cell gave when it displayed the image (figures.show, d2l.Animator)."""
-    images = render_image(self, data)
-    alt = data.output_metadata.get(data.mime_type, {}).get("alt")
-    for image in images:
-        if alt and not image.get("alt"):
-            image["alt"] = alt
-    return images
-
-
-def check_alt_texts(app: Sphinx, document: nodes.document) -> None:
-    """Warn of each image that a reader who does not see it learns nothing of."""
-    for image in document.findall(nodes.image):
-        if image.get("alt"):
-            continue
-        place = image
-        while place is not None and "cell_index" not in place:
-            place = place.parent
-        cell = f" of cell {place['cell_index']}" if place is not None else ""
-        logger.warning(
-            f"an image{cell} has no alternative text: display it with figures.show(figure, alt), or write it into the cell's "
-            'metadata: {"mystnb": {"image": {"alt": "..."}}}',
-            location=image,
-        )
+repository = os.environ.get("MINIMX_REPOSITORY", "").rstrip("/")
+if repository:
+    html_theme_options |= {
+        "repository_url": repository,
+        "repository_branch": os.environ.get("MINIMX_BRANCH", "main"),
+        "path_to_docs": "book",
+        "use_repository_button": True,
+        "launch_buttons": {
+            "notebook_interface": "jupyterlab",
+            "binderhub_url": "https://mybinder.org",
+            "colab_url": "https://colab.research.google.com" if "github.com" in repository else "",
+        },
+    }
 
 
 def write_reference(app: Sphinx) -> None:
     """Write the pages of the reference, from the docstrings."""
-    api.write(Path(app.srcdir, "reference"))
+    api.write(Path(app.srcdir, "reference"), says)
+
+
+def finish_page(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
+    """What the templates need for the switch of languages; and mark what is English on a Chinese page."""
+    root = context["pathto"]("", 1).removesuffix("/") or "."
+    context["other_language"] = f"{root}/../{page}.html" if chinese else f"{root}/zh/{page}.html"
+    context["language_label"] = says.get("Language", "Language")
+    original = page.startswith("reference/") and page != "reference/index"
+    if chinese and "body" in context and (original or page.removeprefix("chapters/") in untranslated("zh")):
+        notice = '<div class="admonition note"'  # of translation.with_notice
+        body = context["body"].replace(notice, f'{notice} lang="zh-CN"', 1)
+        context["body"] = f'<div lang="en">{body}</div>'
+    for group in context.get("header_buttons", []) if chinese else []:
+        for button in group.get("buttons", []):
+            button["tooltip"] = says.get(button["tooltip"], button["tooltip"])
+            if group.get("label") == "launch-buttons":  # the repository holds the English notebooks
+                button["text"] += f" ({says['in English']})"
+
+
+class Words(NullTranslations):
+    """What the theme says that its own translation lacks."""
+
+    def gettext(self, message: str) -> str:
+        return says.get(message, message)
+
+
+def complete_theme(app: Sphinx) -> None:
+    """Let the catalogues of the theme ask for our words where they have none."""
+    for catalogue in ("sphinx", "booktheme") if chinese else ():
+        translators["general", catalogue].add_fallback(Words())
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    NbElementRenderer.render_image = render_image_with_alt
     app.connect("builder-inited", write_reference)
-    app.connect("doctree-read", check_alt_texts)
+    app.connect("builder-inited", complete_theme)
+    app.connect("html-page-context", finish_page, priority=600)  # after the theme has made its buttons
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,6 @@
+"""The modules that build the book lie beside it, outside of the package."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "book"))
