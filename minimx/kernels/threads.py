@@ -22,6 +22,11 @@ def cores() -> int:
     outer = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if outer.isdecimal() and int(outer) > 0:
         return int(outer)
+    return processors()
+
+
+def processors() -> int:
+    """Those that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not Linux
@@ -29,6 +34,7 @@ def cores() -> int:
 
 
 FULL = cores()
+SPARE = processors() > FULL  # whether a computation alone leaves cores free
 
 
 def share(work: float) -> int:

@@ -30,7 +30,7 @@ from .graph import Entry, Node, topological_order
 from .passes import switches
 from .passes.specialize import is_open
 from .passes.typed import TypedGraph
-from .program import Part, Program
+from .program import Part, Program, Step
 from .subgraph import expanded, subgraph_nodes
 
 #: Called with a node and its operands, or its outputs.
@@ -215,10 +215,13 @@ def run_program(
     keys: Sequence[Key] | None,
 ) -> list[NDArray]:
     """Enter a program into the engine, and on the tape if gradients are `wanted`."""
-    forward = program.forward
     if program.draws and keys is None:
         keys = tuple([next_key(context) for _ in range(program.draws)])
-    outputs = entered(forward, arrays, context, keys)
+    if len(program.steps) == 1:
+        outputs = entered(program.forward, arrays, context, keys)
+    else:
+        values = in_steps(program.steps, arrays, context, keys)
+        outputs = [values[number] for number in program.heads]
     gradients = program.gradients
     if gradients is None:
         return outputs
@@ -242,6 +245,14 @@ def entered(part: Part, operands: Sequence[NDArray], context: Context, keys: Seq
     else:
         variables = [Var(value) for value in values]
     return [NDArray(var, spec, context) for var, spec in zip(variables, part.specs)]
+
+
+def in_steps(steps: Sequence[Step], values: Sequence[NDArray], context: Context, keys: Sequence[Key] | None) -> list[NDArray]:
+    """The values, and behind them what all pieces of a part give."""
+    found = list(values)
+    for step in steps:
+        found += entered(step.part, [found[number] for number in step.reads], context, keys)
+    return found
 
 
 class ProgramNode(TapeNode):
@@ -278,8 +289,7 @@ class ProgramNode(TapeNode):
             sources = {"output": self.values, "input": self.arrays, "seed": seeds}
             values = [sources[kind][number] for kind, number in gradients.sources]
             context = self.program.context
-            for step in gradients.steps:
-                values += entered(step.part, [values[number] for number in step.reads], context, None)
+            values = in_steps(gradients.steps, values, context, None)
             found = [values[number] for number, _ in gradients.found]
             for gradient, (_, unread) in zip(found, gradients.found):
                 gradient.var.unclaimed = unread

@@ -45,7 +45,7 @@ class DirectCall:
         found = graph.program_for(arrays, context)
         if found is None or found.draws or len(found.forward.specs) != 1:
             return False
-        return found.forward.cost <= HAND_OVER and found.forward.keeps and not found.forward.mutates
+        return len(found.steps) == 1 and found.forward.cost <= HAND_OVER and found.forward.keeps and not found.forward.mutates
 
     def __call__(self, data: Any) -> NDArray | None:
         """The output for `data`; None if it must be computed the long way."""

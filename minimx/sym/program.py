@@ -18,11 +18,14 @@ from .. import device, storage
 from ..device import Context
 from ..engine.events import watch
 from ..engine.front import work
+from ..engine.lanes import WORKERS
+from ..kernels import threads
 from ..kernels.fused import Loop
 from ..op import Kind, Op, Spec
 from .codegen import Writer
 from .graph import Entry, Node
 from .passes import LATE_PASSES, PASSES
+from .passes.branches import by_branch
 from .passes.cutting import by_cost, by_number, cut
 from .passes.gradient import differentiate, split
 from .passes.memory import plan_memory
@@ -168,7 +171,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Step:
-    """A piece of the backward part, and the numbers of the values that it reads and gives."""
+    """A piece of a part, and the numbers of the values that it reads and gives."""
 
     part: Part
     reads: tuple[int, ...]
@@ -224,17 +227,17 @@ class Program:
                 graph = self._noted(title, apply(graph))
         self.gradients: Gradients | None = None
         if gradient is None or not reached:
-            self.forward = self._part("", graph.replaced(variables=tuple(variables)), off, static)
+            self._make_forward("", graph.replaced(variables=tuple(variables)), off, static)
             if gradient is not None and any(tracked):
                 self.gradients = Gradients((), (), (), (), tuple(tracked), (False,) * len(seeds), gradient)
             self._wait(static)
             return
         first, second, handed = split(graph, self.outputs, seeds)
-        self.forward = self._part("forward: ", first, off, static)
+        self._make_forward("forward", first, off, static)
         places = {entry: ("output", position) for position, entry in reversed(list(enumerate(first.heads)))}
         places.update(((node, 0), ("input", position)) for position, node in enumerate(variables))
         places.update(((node, 0), ("seed", position)) for position, node in enumerate(seeds))
-        steps, numbers = self._steps(second, off, static, bulk, several)
+        steps, numbers = self._steps("backward", second, self._pieces(second, bulk, several), off, static)
         read = {number for step in steps for number in step.reads}
         self.gradients = Gradients(
             steps, tuple(places[entry] for entry in handed), tuple((number, number not in read) for number in numbers), tuple(reached),
@@ -259,24 +262,35 @@ class Program:
                 graph = self._noted(title + name, apply(graph))
         return Part(self._noted(f"{title}memory", plan_memory(graph)), self.context, static)
 
-    def _steps(
-        self, graph: TypedGraph, off: frozenset[str], static: bool, bulk: int | None, several: bool
-    ) -> tuple[tuple[Step, ...], list[int]]:
-        """The backward part in pieces, and the numbers of the gradients among the values: first its variables, then what pieces give."""
+    def _make_forward(self, title: str, graph: TypedGraph, off: frozenset[str], static: bool) -> None:
+        """Make the forward part: in branches, where there are cores for several."""
         runs = [graph.order]
+        if not graph.on_gpu and (threads.SPARE or WORKERS > 1):
+            runs = by_branch(graph, lambda node: node_cost(graph, node))
+        self.steps, self.heads = self._steps(title, graph, runs, off, static)
+        self.forward = self.steps[0].part
+
+    def _pieces(self, graph: TypedGraph, bulk: int | None, several: bool) -> list[list[Node]]:
+        """The operators of the backward part in runs, of which each becomes a task."""
         if bulk is not None:
-            runs = by_number(graph, bulk)
-        elif several and cost_of(graph) >= WORTH_CUTTING and nbytes_of(graph.heads, graph) >= WORTH_SENDING:
-            runs = by_cost(graph, PIECES, lambda node: node_cost(graph, node))
+            return by_number(graph, bulk)
+        if several and cost_of(graph) >= WORTH_CUTTING and nbytes_of(graph.heads, graph) >= WORTH_SENDING:
+            return by_cost(graph, PIECES, lambda node: node_cost(graph, node))
+        return [graph.order]
+
+    def _steps(
+        self, title: str, graph: TypedGraph, runs: list[list[Node]], off: frozenset[str], static: bool
+    ) -> tuple[tuple[Step, ...], list[int]]:
+        """A part in pieces, and the numbers of its heads among the values: first its variables, then what pieces give."""
         pieces = cut(graph, runs)
         values: list[Entry] = [(node, 0) for node in graph.variables]
         number_of = {entry: number for number, entry in enumerate(values)}
         steps = []
         for number, piece in enumerate(pieces):
-            title = "backward: " if len(pieces) == 1 else f"backward {number + 1}: "
+            place = f"{title} {number + 1}".lstrip() if len(pieces) > 1 else title
             gives = range(len(values), len(values) + len(piece.gives))
             reads = tuple(number_of[entry] for entry in piece.reads)
-            steps.append(Step(self._part(title, piece.graph, off, static), reads, tuple(gives)))
+            steps.append(Step(self._part(f"{place}: " if place else "", piece.graph, off, static), reads, tuple(gives)))
             if len(pieces) == 1:
                 return tuple(steps), list(gives)
             values += piece.gives
@@ -290,8 +304,8 @@ class Program:
 
     @property
     def parts(self) -> list[Part]:
-        """The forward part, and the pieces of the backward part."""
-        return [self.forward, *(() if self.gradients is None else (step.part for step in self.gradients.steps))]
+        """The forward part, in one piece as a rule, and the pieces of the backward part."""
+        return [step.part for step in (*self.steps, *(() if self.gradients is None else self.gradients.steps))]
 
     @property
     def loops(self) -> dict[str, Loop]:
