@@ -18,7 +18,7 @@ from typing import Any
 _lock = threading.Lock()
 _counts: dict[int, list[int]] = {}  # id of an array that is followed, and so lives: writes into it, and followers
 _ended: deque[list[tuple[int, list[int]]]] = deque()  # what was followed by those who are gone
-_shared: set[int] = set()  # ids of arrays whose memory somebody outside has; an id that is used anew only costs time
+_shared: dict[int, Any] = {}  # ids of living arrays whose memory somebody outside has -> what hears of their end
 
 
 def _after_fork_in_child() -> None:
@@ -40,7 +40,16 @@ def noted(array: Any) -> None:
 
 def shared(array: Any) -> None:
     """The memory of `array` is somebody's outside from now on."""
-    _shared.add(id(array))
+    number = id(array)
+
+    def ended(reference: Any) -> None:
+        if _shared.get(number) is reference:
+            del _shared[number]
+
+    try:
+        _shared[number] = weakref.ref(array, ended)
+    except TypeError:  # it tells nobody of its end: its id counts for whoever has it next, too
+        _shared[number] = None
     noted(array)
 
 

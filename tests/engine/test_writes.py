@@ -63,6 +63,17 @@ def test_a_write_shows(size: int, write: Any, mode: str, monkeypatch: Any) -> No
     assert again.unchanged([memory(array), memory(other)])  # reading changes nothing
 
 
+def test_memory_is_shared_as_long_as_it_lives() -> None:
+    """A later array may have the same id, and is another."""
+    array = nd.from_numpy(np.ones(5, "float32"))
+    number = id(memory(array))
+    assert number in writes._shared
+    assert not writes.Following([memory(array)]).unchanged([memory(array)])
+    del array
+    gc.collect()
+    assert number not in writes._shared
+
+
 def test_nobody_follows_for_ever() -> None:
     array = nd.zeros((4,))
     following = writes.Following([memory(array)])

@@ -435,15 +435,25 @@ def test_workers_do_not_wait_for_threads_that_did_not_come_along() -> None:
 
 
 def test_interrupt_while_waiting() -> None:
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
+    pressed: list[bool] = []
 
-    before = signal.signal(signal.SIGALRM, interrupt)
+    def interrupt(number: int, frame: Any) -> None:
+        if not pressed:
+            pressed.append(True)
+            raise KeyboardInterrupt
+
+    before, here = signal.signal(signal.SIGALRM, interrupt), os.getpid()
+
+    def press() -> None:
+        """In a worker, when the main thread has begun to wait."""
+        time.sleep(0.1)
+        os.kill(here, signal.SIGALRM)
+        time.sleep(0.1)
+
     try:
         for options in BOTH:
-            slow = data.SimpleDataset(range(8)).transform(lambda x: time.sleep(0.1) or x)
-            loader = data.DataLoader(slow, 4, **options)
-            signal.setitimer(signal.ITIMER_REAL, 0.15)
+            pressed.clear()
+            loader = data.DataLoader(Calls(press, at=7, length=8), 4, **options)
             assert isinstance(outcome(loader)[1], KeyboardInterrupt)
             assert outcome(loader)[0] == [[0, 1, 2, 3], [4, 5, 6, 7]]
     finally:
