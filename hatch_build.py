@@ -1,4 +1,5 @@
-"""The build of a wheel: the benchmarks are inside the package, so that `python -m minimx bench` works without the source tree.
+"""The build of a wheel: the benchmarks and the book are inside the package, so that `python -m minimx bench` and `python -m minimx book`
+work without the source tree.
 
 An editable install has them beside the package, as they are here.
 """
@@ -9,10 +10,13 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+#: Folders of the source tree that go into the wheel, and where.
+BESIDE = {"benchmarks": "minimx/benchmarks", "book/chapters": "minimx/book/chapters", "book/teaching": "minimx/book/teaching"}
 
-class WithBenchmarks(BuildHookInterface):  # type: ignore[type-arg]  # of any builder
+
+class WithBenchmarksAndBook(BuildHookInterface):  # type: ignore[type-arg]  # of any builder
     """Adds them to a wheel that is no editable install."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "standard":
-            build_data["force_include"]["benchmarks"] = "minimx/benchmarks"
+            build_data["force_include"].update(BESIDE)

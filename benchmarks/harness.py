@@ -11,13 +11,17 @@ The function does set-up and warm-up, and returns another that does one unit of 
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
+import math
 import os
-import select
+import queue
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -139,15 +143,28 @@ class Workload:
 
 
 def peak_memory() -> float:
-    """The most memory that this process has had, in MB."""
+    """The most memory that this process has had, in MB; 0 where the system does not say."""
     try:
         with open("/proc/self/status") as file:  # getrusage would count what the parent had before it became this program
             return next(int(line.split()[1]) / 1e3 for line in file if line.startswith("VmHWM"))
     except (OSError, StopIteration):
-        import resource
+        pass
+    if sys.platform == "win32":
+        return windows_peak_memory()
+    import resource
 
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most / (1e6 if sys.platform == "darwin" else 1e3)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+def windows_peak_memory() -> float:
+    """The same by Windows' PROCESS_MEMORY_COUNTERS: two numbers of 32 bits, and eight sizes, of which the first is the peak."""
+    counters = (ctypes.c_size_t * 9)()
+    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]  # on Windows
+    kernel.GetCurrentProcess.restype = ctypes.c_void_p
+    kernel.K32GetProcessMemoryInfo.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32)
+    found = kernel.K32GetProcessMemoryInfo(kernel.GetCurrentProcess(), ctypes.byref(counters), ctypes.sizeof(counters))
+    return counters[1] / 1e6 if found else 0.0
 
 
 class Peer:
@@ -167,21 +184,32 @@ class Peer:
             text=True,
             env={**os.environ, **work.setups[name, variant][1], FILES: folder},
         )
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        """Hand on what the process writes, and an empty line at its end. In a thread: Windows cannot wait for a pipe with a limit."""
+        assert self._process.stdout is not None
+        with self._process.stdout as stdout:
+            for line in stdout:
+                self._lines.put(line)
+        self._lines.put("")
 
     def answer(self, seconds: float) -> dict[str, Any]:
         """The next line of JSON. A peer that dies or stays silent for `seconds` gives {"absent": why}."""
-        stdout = self._process.stdout
-        assert stdout is not None
         end = now() + seconds
-        while select.select([stdout], [], [], max(end - now(), 0))[0]:
-            line = stdout.readline()
+        while True:
+            try:
+                line = self._lines.get(timeout=max(end - now(), 0))
+            except queue.Empty:
+                return {"absent": f"no answer in {seconds} s"}
             if line.startswith("{"):
                 return json.loads(line)  # type: ignore[no-any-return]  # what `_serve` prints
             if not line:
                 status = self._process.wait()
                 self._errors.seek(0)
                 return {"absent": (self._errors.read().strip().splitlines() or [f"it ended with status {status}"])[-1]}
-        return {"absent": f"no answer in {seconds} s"}
 
     def measure(self, seconds: float) -> str:
         """Let it measure for so long. Returns why it could not, or an empty string."""
@@ -200,19 +228,25 @@ class Peer:
 
     def close(self) -> None:
         self._process.kill()
-        self._process.communicate()
+        self._process.wait()
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # what it was not told any more
+            self._process.stdin.close()
+        self._reader.join(5)  # a process that the peer left behind may hold the other end
         self._errors.close()
 
 
 def measure(
     work: Workload, wanted: list[tuple[str, str]], interpreters: dict[str, str], rounds: int, seconds: float,
-    tell: Callable[[str], None],
+    tell: Callable[[str], None], limit: float = math.inf,
 ) -> list[Row]:  # fmt: skip
     """Measure variants of peers in turns, `seconds` a turn; `tell` hears, in words, of each step.
 
-    All are set up at the same time, and then one measures while the others wait. One that fails is left out.
+    All are set up at the same time, and then one measures while the others wait. One that fails is left out. After `limit` seconds,
+    set-up included, no further round of turns begins; one there always is.
     """
     peers: list[Peer] = []
+    begun = now()
     with tempfile.TemporaryDirectory() as folder:
         try:
             if work.prepare is not None:
@@ -229,6 +263,8 @@ def measure(
                     live.append(peer)
                 tell(f"{peer.title}: left out ({why})" if why else f"{peer.title} is set up")
             for turn in range(rounds):
+                if turn and now() - begun > limit:
+                    break
                 start = turn % max(len(live), 1)
                 for peer in live[start:] + live[:start]:
                     why = peer.measure(seconds)

@@ -103,13 +103,15 @@ def held(work: Workload, bar: Bar, rows: Iterable[Row]) -> tuple[str, bool | Non
     return f"{name}: {ratio:.2f} of {best.title}, bar {bar.limit:g}", ratio <= bar.limit
 
 
-def bars(works: Iterable[Workload], rows: Sequence[Row]) -> tuple[str, bool]:
-    """A line for each bar, and whether all that were measured are met."""
+def bars(works: Iterable[Workload], rows: Sequence[Row], unmeasured: bool = True) -> tuple[str, bool]:
+    """A line for each bar, or for each that was measured, and whether all of these are met."""
     lines, all_met = [], True
     for work in works:
         mine = [row for row in rows if row.workload == work.name]
         for bar in work.bars:
             words, met = held(work, bar, mine)
+            if met is None and not unmeasured:
+                continue
             lines.append(f"  {'-' if met is None else 'met' if met else 'MISSED':<8}{words}")
             all_met = all_met and met is not False
     return "\n".join(lines), all_met
@@ -144,10 +146,10 @@ def write_json(path: str | Path, rows: Iterable[Row]) -> None:
     files.replace_file(str(path), [(json.dumps(as_json(rows), indent=1) + "\n").encode()])
 
 
-def submit(folder: str | Path, rows: Iterable[Row]) -> Path:
-    """Write a result file with a name of its own into a folder that a class shares."""
+def submit(folder: str | Path, rows: Iterable[Row], name: str | None = None) -> Path:
+    """Write a result file with a name of its own into a folder that a class shares. **Args** name: whose it is; else the machine's name."""
     Path(folder).mkdir(parents=True, exist_ok=True)
-    node = re.sub(r"[^\w.-]", "-", platform.node()) or "machine"
+    node = re.sub(r"[^\w.-]", "-", name or platform.node()) or "machine"
     path = Path(folder) / f"{node}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
     write_json(path, rows)
     return path
@@ -221,7 +223,8 @@ def chart(path: str | Path, works: Sequence[Workload], rows: Sequence[Row]) -> N
         axis.barh([row.title for row in chosen], [row.median for row in chosen], color=colours)
         for place, row in enumerate(chosen):
             axis.annotate(" " + shown(metric, row.median).strip(), (row.median, place), va="center", fontsize=8)
-        axis.set_title(f"{workload}: {titles.get(workload, '')}, {metric}", fontsize=9, loc="left")
+        title = f"{titles[workload]}, {metric}" if workload in titles else metric
+        axis.set_title(f"{workload}: {title}", fontsize=9, loc="left")
         axis.set_xlim(0, 1.2 * max(row.median for row in chosen))
         axis.tick_params(labelsize=8)
         axis.set_xticks([])
@@ -229,7 +232,7 @@ def chart(path: str | Path, works: Sequence[Workload], rows: Sequence[Row]) -> N
     figure.savefig(str(path))
 
 
-def class_chart(path: str | Path, found: Sequence[tuple[str, list[Row]]]) -> None:
+def class_chart(path: str | Path, found: Sequence[tuple[str, list[Row]]], works: Sequence[Workload] = ()) -> None:
     """Draw the machines of a class: a panel a metric, a bar a machine. Raises ImportError without matplotlib."""
     rows = []
     for name, each in found:
@@ -238,4 +241,4 @@ def class_chart(path: str | Path, found: Sequence[tuple[str, list[Row]]]) -> Non
             if chosen:
                 best = min(chosen, key=lambda row: row.median)
                 rows.append(Row(workload, metric, name, "", best.samples, best.memory))
-    chart(path, [], rows)
+    chart(path, works, rows)

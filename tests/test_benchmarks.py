@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -178,6 +179,55 @@ def test_a_peer_that_fails_is_left_out(modules: tuple[Any, Any], tmp_path: Path,
     ]
 
 
+def test_a_limit_of_time_ends_the_rounds(modules: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One round there always is."""
+    harness, _ = modules
+    path = tmp_path / "w0_peers.py"
+    path.write_text(PEERS)
+    monkeypatch.setenv("PYTHONPATH", str(BENCHMARKS))
+    names: dict[str, Any] = {"__file__": str(path), "__name__": "w0_peers"}
+    exec(compile(PEERS, str(path), "exec"), names)
+    (row,) = harness.measure(names["work"], [("good", "")], {}, 5, 0.0, lambda words: None, limit=0.0)
+    assert row.samples == [42.0]
+
+
+def test_a_peer_that_never_answers(modules: tuple[Any, Any], tmp_path: Path) -> None:
+    """It is given up after its time, and killed."""
+    harness, _ = modules
+    path = tmp_path / "w0_silent.py"
+    path.write_text("import time\ntime.sleep(600)\n")
+    work = harness.Workload(str(path), "silence")
+    work.peer("silent")(lambda: None)
+    peer = harness.Peer(work, "silent", "", sys.executable, str(tmp_path))
+    assert peer.answer(0.05) == {"absent": "no answer in 0.05 s"}
+    peer.close()
+    assert peer._process.poll() is not None
+    assert not peer._reader.is_alive()
+
+
+def test_a_quick_run_measures_a_variant_a_peer(modules: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    harness, _ = modules
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    run = importlib.import_module("run")
+    work = harness.Workload("w0_nothing.py", "nothing")
+    for peer, variant in [("torch", "eager"), ("torch", "traced"), ("torch", "compiled"), ("mlx", "compiled"), ("numpy", "")]:
+        work.peer(peer, variant)(lambda: None)
+    for variant in ("eager", "hybridized"):
+        work.peer("minimx", variant)(lambda: None)
+    chosen = [f"{peer} {variant}".strip() for peer, variant in run.quick_setups(work)]
+    assert chosen == ["torch traced", "numpy", "minimx eager", "minimx hybridized"]
+    sys.modules.pop("run")
+
+
+def test_whose_results_they_are(modules: tuple[Any, Any], tmp_path: Path) -> None:
+    harness, report = modules
+    path = report.submit(tmp_path, rows_of(harness, minimx_eager=0.003), "Ada L.")
+    assert path.name.startswith("Ada-L.-")
+    bars = (harness.Bar("a call", 1.0), harness.Bar("a call", 0.1, absolute=True))
+    work = harness.Workload("w0_nothing.py", "nothing", bars=bars)
+    assert report.bars([work], report.read_json(path)[1], unmeasured=False)[0] == "  met     W0 a call: 3.00 ms, bar 100 ms"
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     line = [sys.executable, "-m", "minimx", "bench", "w2", "--peers", "numpy", "--rounds", "1", "--json", "found.json"]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=100)
@@ -196,6 +246,8 @@ def test_the_command_line(tmp_path: Path) -> None:
         (["--rounds", "0"], "--rounds 0: at least 1"),
         (["--python", "torch"], "--python torch: PEER=PATH is wanted"),
         (["--merge", "nowhere"], "no results in nowhere"),
+        (["--chart", "class.xyz"], "--chart class.xyz: a name that ends in .svg, .png, .pdf is wanted"),
+        (["--as", "ada"], "--as NAME goes with --submit FOLDER"),
     ],
 )
 def test_bad_input(tmp_path: Path, arguments: list[str], words: str) -> None:

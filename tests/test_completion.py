@@ -1,0 +1,112 @@
+"""What editors show: names, signatures and texts, by `inspect`, and by jedi, which completes in Jupyter."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from typing import Any
+
+import pytest
+
+import minimx as mx
+from minimx import nd
+from minimx.base import MXNetError
+from minimx.gluon import nn
+from minimx.ops.fluent import Fluent
+
+PLACES = [
+    "nd", "sym", "nd.contrib", "sym.contrib", "nd.linalg", "nd.random", "sym.random", "nd.image", "gluon", "gluon.nn", "gluon.rnn",
+    "gluon.loss", "gluon.data", "gluon.data.vision", "gluon.data.vision.transforms", "gluon.utils", "gluon.contrib.nn", "autograd",
+    "optimizer", "metric", "initializer", "lr_scheduler", "io", "image", "recordio", "kvstore", "engine", "profiler", "random", "device",
+    "util", "module", "model", "callback", "monitor", "rnn", "parallel", "visualization",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_public_names_have_signatures_and_texts(place: str) -> None:
+    module = importlib.import_module(f"minimx.{place}")
+    for name in getattr(module, "__all__", None) or [each for each in vars(module) if not each.startswith("_")]:
+        thing = getattr(module, name)
+        if not callable(thing) or (inspect.isclass(thing) and issubclass(thing, MXNetError)):
+            continue
+        if not str(getattr(thing, "__module__", "")).startswith("minimx"):
+            continue  # what a module without a list of names imports
+        assert inspect.getdoc(thing), name
+        assert list(inspect.signature(thing).parameters) != ["args", "kwargs"] or name == "create", (
+            name
+        )  # a family's, as in MXNet
+
+
+METHODS = [name for name, thing in vars(Fluent).items() if inspect.isfunction(thing) and not name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_say_what_their_functions_do(name: str) -> None:
+    method = getattr(Fluent, name)
+    text = inspect.getdoc(method) or ""
+    function = getattr(nd, text.rpartition("See `nd.")[2].removesuffix("`."))
+    others = set(inspect.signature(method).parameters) - {"self", "axes", "other", "reps", "how"}
+    assert others <= {*inspect.signature(function).parameters, "how"}
+
+
+def test_a_file_is_no_package() -> None:
+    """jedi takes whatever has a `__path__` for a package, and finds none of its relative imports then."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("minimx.") and hasattr(module, "__path__"):
+            assert str(module.__file__).endswith("__init__.py"), name
+
+
+jedi = pytest.importorskip("jedi", reason="IPython brings it")
+NET = nn.HybridSequential()
+NET.add(nn.Dense(3, in_units=3))
+LIVE: dict[str, Any] = {"mx": mx, "nd": nd, "nn": nn, "F": nd, "x": nd.ones((2, 3)), "net": NET}
+HEAD = "import minimx as mx\nfrom minimx import autograd, gluon, nd\nfrom minimx.gluon import nn\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("mx.", {"nd", "gluon", "autograd", "cpu", "gpu"}),
+        ("mx.nd.", {"softmax", "FullyConnected", "array", "random"}),
+        ("F.", {"softmax", "FullyConnected", "where"}),
+        ("x.", {"asnumpy", "attach_grad", "softmax", "shape"}),
+        ("x.sum().", {"asnumpy", "reshape", "exp"}),
+        ("nd.relu(x).", {"asnumpy", "reshape", "exp"}),
+        ("(x + 1).", {"asnumpy", "reshape", "exp"}),
+        ("net.", {"add", "hybridize", "initialize", "export", "program"}),
+        ("mx.test_utils.", {"assert_almost_equal"}),
+    ],
+)
+def test_completion_in_a_notebook(text: str, names: set[str]) -> None:
+    found = {each.name for each in jedi.Interpreter(text, [LIVE]).complete()}
+    assert names <= found
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("mx.nd.softmax(", ["data", "length", "axis"]),
+        ("x.softmax(", ["axis", "temperature"]),
+        ("nn.Dense(", ["units", "activation", "use_bias"]),
+        ("net.initialize(", ["init", "ctx", "verbose"]),
+        ("F.Convolution(", ["data", "weight", "bias"]),
+    ],
+)
+def test_signatures_in_a_notebook(text: str, arguments: list[str]) -> None:
+    (found,) = jedi.Interpreter(text, [LIVE]).get_signatures()
+    assert [each.name for each in found.params][: len(arguments)] == arguments
+    assert found.docstring(raw=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("x = nd.ones((2, 3))\n(x * 2).sum().", {"asnumpy", "reshape", "exp"}),
+        ("net = nn.Dense(3)\nnet.", {"hybridize", "weight", "bias"}),
+        ("class Net(gluon.HybridBlock):\n    def forward(self, x):\n        return nd.", {"relu", "softmax"}),
+    ],
+)
+def test_completion_in_a_file(text: str, names: set[str]) -> None:
+    found = {each.name for each in jedi.Script(HEAD + text).complete()}
+    assert names <= found
