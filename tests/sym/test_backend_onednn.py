@@ -195,3 +195,16 @@ def test_it_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     net.initialize()
     with pytest.raises(mx.MXNetError, match=r"pip install minimx\[fast\]"):
         net.optimize_for(data(2, 4, 8, 8), backend="ONEDNN")
+
+
+def test_of_parameters_only_what_runs_read_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the filters into which BatchNorm was folded, of which the packed ones were made."""
+    plans: list[Plan] = []
+    write = Plan._write
+    monkeypatch.setattr(Plan, "_write", lambda self, readers: (plans.append(self), write(self, readers))[1])
+    net, x = nn.HybridSequential(), data(1, 16, 12, 12)
+    net.add(nn.Conv2D(32, 3, padding=1), nn.BatchNorm(), nn.Activation("relu"))
+    net.initialize(mx.init.Xavier())
+    moved_statistics(net, x)
+    check(net, x)
+    assert len(plans[-1].kept) == 2  # packed filters, and biases

@@ -140,7 +140,8 @@ class Plan:
         self.early: list[Step] = []  # of parameters alone
         self.steps: list[Step] = []
         self.fixed = {(graph.variables[place], 0) for place in self.parameters}
-        self.kept: set[int] = set()  # numbers of values that the early steps make
+        self.kept: set[int] = set()  # numbers of values that the early steps make, and a run reads
+        self.read: set[int] = set()  # numbers of values that the steps of a run read
         self.slots: list[Spec] = []  # memory that stays from run to run, for values between steps
         self.slot: dict[int, int] = {}  # number of a value -> its slot
         self.unused: dict[Spec, list[int]] = {}  # slots whose values are dead, while the steps are written
@@ -154,6 +155,7 @@ class Plan:
         self._write(readers)
         # Heads, and whether each is somebody else's memory, too, so that it must be copied.
         self.heads = [(self.number[entry], entry in self.fixed or not self._is_own(entry)) for entry in graph.heads]
+        self.kept &= self.read.union(number for number, _ in self.heads)
         self.prepared = Prepared(self._prepare)
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
@@ -262,6 +264,7 @@ class Plan:
             self.kept.update(targets)
         else:
             self.steps.append(step)
+            self.read.update(source for source in sources if source is not None)
 
     def _write_chain(self, chain: Chain, dying: list[Entry]) -> None:
         """A convolution with what follows it; its filters are brought into the library's layout, early if they are parameters."""
@@ -306,6 +309,7 @@ class Plan:
             values[target] = result
 
         self.steps.append(step)
+        self.read.update(operands if added is None else (*operands, added))
 
     def _is_own(self, entry: Entry) -> bool:
         """Whether the memory of a value is that of no other: not an input's, and not seen in another shape."""
@@ -327,6 +331,7 @@ class Plan:
             self.kept.add(target)
         else:
             self.steps.append(step)
+            self.read.add(source)
         return target
 
 
