@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import secrets
-import shutil
 import stat
 from collections.abc import Iterable
 from typing import BinaryIO
@@ -48,7 +46,7 @@ def replace_file(name: PathLike, chunks: Iterable[bytes | memoryview]) -> None:
                 file.writelines(chunks)
             return
         folder, base = os.path.split(path)
-        temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(8)}.tmp")
+        temporary = os.path.join(folder, f".{base[:100]}.{os.urandom(8).hex()}.tmp")
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     except FileNotFoundError:
         raise MissingFileError(f"{path} cannot be written: the folder {os.path.dirname(path)} is not there") from None
@@ -58,7 +56,7 @@ def replace_file(name: PathLike, chunks: Iterable[bytes | memoryview]) -> None:
             file.flush()
             os.fsync(descriptor)
         if there:
-            shutil.copymode(path, temporary)
+            os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
         os.replace(temporary, path)
     except BaseException as error:
         with contextlib.suppress(OSError):

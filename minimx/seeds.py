@@ -48,14 +48,21 @@ class Key(NamedTuple):
 
 
 class _ThreadGenerator(threading.local):
-    """The NumPy generator of a thread, and the state that is written into it for each key."""
+    """The NumPy generator of a thread, and the state that is written into it for each key.
 
-    def __init__(self) -> None:
+    It is made when the thread first draws: NumPy imports its generators only when somebody asks for them.
+    """
+
+    start: Any = None  # nothing drawn, nothing buffered; NumPy's types call it a mapping of anything
+
+    def _make(self) -> None:
         self.philox = np.random.Philox(key=0)
         self.numbers = np.random.Generator(self.philox)
-        self.start: Any = self.philox.state  # nothing drawn, nothing buffered; NumPy's types call it a mapping of anything
+        self.start = self.philox.state
 
     def at(self, key: Key) -> np.random.Generator:
+        if self.start is None:
+            self._make()
         words = self.start["state"]
         words["key"][:] = key.seed, key.stream
         # The lower two words count the numbers of this draw: 2**128 blocks before the next draw's begin

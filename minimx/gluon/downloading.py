@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
-import secrets
-import shutil
+import stat
 import time
 import warnings
 from collections.abc import Iterator
@@ -49,9 +47,16 @@ class RetriesError(ArgumentError, AssertionError):
     """A download that cannot be tried. (MXNet asserts: hence the second base.)"""
 
 
+def sha1_digest() -> Any:
+    """What SHA-1 is computed with."""
+    import hashlib  # here, as `import minimx` should not take long
+
+    return hashlib.sha1()
+
+
 def check_sha1(filename: files.PathLike, sha1_hash: str) -> bool:
     """Whether the contents of a file have the SHA-1 hash `sha1_hash`, in hexadecimal digits."""
-    digest = hashlib.sha1()
+    digest = sha1_digest()
     with open(filename, "rb") as file:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
@@ -162,7 +167,7 @@ class _Part:
         self.go_on = go_on and sha1 is not None
         self.validator: str | None = None  # by which the server knows the file whose beginning this is
         self.size = 0
-        self.digest = hashlib.sha1()
+        self.digest = sha1_digest()
         self.spoilt = False  # not to be kept
         self.path, self.file = self._opened()
         if self.go_on:
@@ -179,7 +184,7 @@ class _Part:
             if _lock(file.fileno()) and _is_still(path, file.fileno()):
                 return path, file
             file.close()
-        path = f"{begin}{secrets.token_hex(8)}.part"
+        path = f"{begin}{os.urandom(8).hex()}.part"
         self.go_on = False  # nobody would find it
         return path, open(path, "ab+", buffering=0)
 
@@ -201,10 +206,12 @@ class _Part:
 
     def restart(self, validator: str | None) -> None:
         self.file.truncate(0)
-        self.size, self.digest, self.validator = 0, hashlib.sha1(), validator
+        self.size, self.digest, self.validator = 0, sha1_digest(), validator
 
     def expect(self, count: int) -> None:
         """Raise OSError if the disk has no room for so many bytes more."""
+        import shutil  # here, as `import minimx` should not take long
+
         free = shutil.disk_usage(os.path.dirname(self.target)).free
         if count > free:
             self._disk(OSError(errno.ENOSPC, f"No space left on device: {count} bytes are to come, but {free} are free"))
@@ -231,7 +238,7 @@ class _Part:
         try:
             os.fsync(self.file.fileno())
             if os.path.exists(self.target):
-                shutil.copymode(self.target, self.path)
+                os.chmod(self.path, stat.S_IMODE(os.stat(self.target).st_mode))
             if os.name == "nt":  # where an open file cannot be renamed
                 self.file.close()
             os.replace(self.path, self.target)

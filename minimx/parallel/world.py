@@ -16,8 +16,8 @@ import atexit
 import contextlib
 import ctypes
 import os
+import platform
 import signal
-import socket
 import sys
 import threading
 import time
@@ -46,7 +46,7 @@ class World:
         self.comm = self.mpi.COMM_WORLD.Dup()  # for collectives,
         self.goodbyes = self.mpi.COMM_WORLD.Dup()  # and for the last message of each process
         self.rank, self.size = self.comm.rank, self.comm.size
-        self.peers: list[tuple[str, int]] = self.comm.allgather((socket.gethostname(), os.getpid()))
+        self.peers: list[tuple[str, int]] = self.comm.allgather((platform.node(), os.getpid()))
         self.done = 0  # collectives that this process has finished
         self.left: dict[int, int] = {}  # rank that said goodbye -> collectives that it had finished
         self.broken: PeerError | None = None  # nothing can be sent any more
