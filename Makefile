@@ -89,7 +89,7 @@ MXNET_PYTHON ?= $(firstword $(foreach minor,11 10 9 8,$(shell command -v python3
 $(PEERS)/.minimx-peers:
 	@echo "== installing PyTorch, JAX, MLX and ONNX Runtime into $(PEERS), and MXNet 1.9.1 into $(MXNET)"
 	$(PYTHON) -m venv --clear $(PEERS)
-	for peer in torch jax 'mlx[cpu]' onnxruntime numba; do \
+	for peer in torch jax 'mlx[cpu]' onnxruntime; do \
 		$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "$$peer" || echo "== $$peer is not to be had here"; done
 	$(if $(MXNET_PYTHON),$(MXNET_PYTHON) -m venv --clear $(MXNET),@echo "== no Python 3.11 or older: without MXNet")
 	$(if $(MXNET_PYTHON),$(MXNET)/bin/python -m pip install --quiet --disable-pip-version-check mxnet==1.9.1 numpy==1.23.5 || echo "== MXNet is not to be had here")

@@ -55,7 +55,7 @@ class Bar:
     """minimx takes at most `limit` times what others take, or, with `absolute`, at most `limit` itself.
 
     `variants` are those of minimx that count, `against` the peers (with or without variant) that do; all frameworks, if nothing is said:
-    a program in NumPy or Numba by hand is shown, and counts where a bar names it.
+    a program in NumPy by hand is shown, and counts where a bar names it.
     """
 
     metric: str

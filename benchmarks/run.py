@@ -1,7 +1,7 @@
 """The benchmarks: workloads, each measured for minimx and for the peers that are installed, taking turns.
 
     python -m minimx bench [W1 W6 ...]       all workloads, or some
-    python -m minimx bench --quick           five of them, in a minute
+    python -m minimx bench --quick           five of them, in a minute or two
     python -m minimx bench --json FILE --chart FILE.svg
     python -m minimx bench --quick --submit results/ --as ada   one more machine of a class, under the name ada,
     python -m minimx bench --merge results/ --chart class.svg   and all of them together
@@ -32,7 +32,6 @@ from harness import Row, Workload, measure  # noqa: E402
 #: How to get a peer.
 INSTALL = {
     "numpy": "pip install numpy",
-    "numba": "pip install numba",
     "torch": "pip install torch",
     "jax": "pip install jax",
     "mlx": "pip install 'mlx[cpu]'",
@@ -96,7 +95,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
         prog="python -m minimx bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("workloads", nargs="*", metavar="W1", help="names of workloads; all of them if there is none")
-    parser.add_argument("--quick", action="store_true", help="few workloads, few rounds: less than a minute")
+    parser.add_argument("--quick", action="store_true", help="few workloads, few rounds: a minute or two")
     parser.add_argument("--peers", help="only these, separated by commas, beside minimx")
     parser.add_argument("--python", action="append", default=[], metavar="PEER=PATH", help="the interpreter that has a peer")
     parser.add_argument("--rounds", type=int, help=f"of turns, {ROUNDS} unless --quick")

@@ -3,7 +3,7 @@
     python -m minimx doctor               is this installation whole, is it fast, and if not, what to type
     python -m minimx info                 versions, devices, and which optional packages are there
     python -m minimx book [FOLDER]        the chapters, copied into a folder, in JupyterLab
-    python -m minimx bench [WORKLOAD ...] the benchmarks: minimx beside what else is installed (--quick: in a minute)
+    python -m minimx bench [WORKLOAD ...] the benchmarks: minimx beside what else is installed (--quick: a minute or two)
     python -m minimx run SCRIPT [...]     a script, `-m` module or notebook written for MXNet, unchanged
     python -m minimx names PATTERN ...    how minimx has what MXNet calls so
     python -m minimx im2rec PREFIX ROOT   a folder of images as lists (--list), and as files of records

@@ -153,16 +153,16 @@ def layers() -> Iterator[Finding]:
 
 
 def loops() -> Iterator[Finding]:
-    """LLVM, by the package llvmlite, which makes one loop of several elementwise operations. Numba brings it."""
+    """LLVM, by the package llvmlite, which makes one loop of several elementwise operations."""
     version = version_of("llvmlite")
     if version is None:
-        text = "llvmlite, which Numba brings, is not installed: chains of elementwise operations run on NumPy, in tiles"
-        yield lacking(text, "numba")
+        text = "llvmlite is not installed: chains of elementwise operations run on NumPy, in tiles"
+        yield lacking(text, "llvmlite")
         return
     code = machine.Code(LOOP, (machine.POINTER, machine.LONG, machine.LONG))
     code.compile()
     if code.error:
-        yield Finding(PROBLEM, f"llvmlite {version} compiles no loop: {code.error}", install("numba", options="--upgrade"))
+        yield Finding(PROBLEM, f"llvmlite {version} compiles no loop: {code.error}", install("llvmlite", options="--upgrade"))
     else:
         yield Finding(OK, f"llvmlite {version} compiles chains of elementwise operations to one loop")
 

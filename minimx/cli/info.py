@@ -11,7 +11,7 @@ import minimx
 
 #: What `pip install 'minimx[extra]'` adds, by the extra that brings it.
 OPTIONAL = {
-    "numba": "fast",
+    "llvmlite": "fast",
     "onednn-cpu-gomp": "fast",
     "cupy-cuda12x": "cuda12",
     "cupy-cuda13x": "cuda13",

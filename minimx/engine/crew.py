@@ -6,7 +6,6 @@ task at a time: a task that finds it busy runs alone, since then the cores are i
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections.abc import Callable
@@ -15,28 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..base import env_int
+from ..kernels import threads
 from ..op import sharing
 from .interrupts import Opened, shield
 
-
-def cores() -> int:
-    """The processors that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not Linux
-        return os.cpu_count() or 1
-
-
-def size() -> int:
-    """How many threads work on one task, the caller included: MINIMX_CREW, else OMP_NUM_THREADS, else a thread a core.
-
-    OpenMP allows a list there, a number a level of nesting; ours is the first. What it cannot be is left to OpenMP to say.
-    """
-    outer = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return env_int("MINIMX_CREW", int(outer) if outer.isdecimal() and int(outer) > 0 else cores(), 1)
-
-
-SIZE = size()
+#: How many threads work on one task, the caller included: MINIMX_CREW, else as many as a kernel of its own has.
+SIZE = env_int("MINIMX_CREW", threads.FULL, 1)
 _jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
 _busy = threading.Lock()
 _threads: list[threading.Thread] = []

@@ -140,7 +140,7 @@ def test_without_faster_kernels(packages: Callable[..., None], monkeypatch: pyte
     assert found(checks.layers)[1].remedy.endswith("pip install onednn-cpu-gomp")
     monkeypatch.setattr(checks.platform, "machine", lambda: "aarch64")
     assert found(checks.layers)[1].remedy == ""
-    assert found(checks.loops)[0].remedy.endswith("pip install numba")
+    assert found(checks.loops)[0].remedy.endswith("pip install llvmlite")
 
 
 def test_a_gpu_without_cupy(packages: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
