@@ -3,7 +3,7 @@
 An operator is written once, as a frozen dataclass: its fields are its attributes, and its methods are the shape rule
 (`infer`), the computation (`kernel`) and the gradient (`vjp`). The function beneath it is what people call. That function is the
 same object in `nd` and in `sym`: `apply` looks at the operands and hands the operator to their class, which computes (NDArray)
-or builds a graph (Symbol).
+or builds a graph (Symbol). What rules of shapes share is in rules.py.
 
 Everything else is derived from the registry: the JSON loader, generated programs, the operator tests, the reference pages.
 """
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 import numpy as np
 
-from .base import ArgumentError, DTypeError, MXNetError, OutOfMemoryError, RankError, ShapeError, shown
+from .base import ArgumentError, MXNetError, OutOfMemoryError, ShapeError, shown
 from .device import Context, CopyLane
 from .fields import in_words, initializer, parse_attr, spelt
 
@@ -354,7 +354,7 @@ sharing: list[Callable[[list[Any], Callable[[list[Any]], None]], None]] = []
 
 
 def beside(xp: Any, array: Array, shape: Shape, dtype: Any) -> Array:
-    """Uninitialised memory for a kernel whose result is not its only large array: from the pool that `array` lies in, if it lies in one.
+    """Uninitialized memory for a kernel whose result is not its only large array: from the pool that `array` lies in, if it lies in one.
 
     Memory that NumPy takes from the system anew costs a fault a page, which can be more than what is computed in it. The storage, a layer
     above, enters its pools here.
@@ -501,106 +501,7 @@ def input_names(op: Op, count: int) -> list[str]:
     return names[:count]
 
 
-# ---- helpers that rules of shapes share
-
-
-def normalize_axis(op: Op | str, axis: int, ndim: int, what: str = "axis") -> int:
-    """`axis` counted from the front. Raises ShapeError if the array has no such axis."""
-    if not -ndim <= axis < ndim:
-        name = op if isinstance(op, str) else op.name
-        raise RankError(f"{name}: {what} {axis} is out of range for an array of {ndim} dimensions")
-    return axis + ndim if axis < 0 else axis
-
-
-def normalize_axes(op: Op | str, axes: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
-    """Sorted axes counted from the front; None or () means all. Raises ShapeError for a bad or doubled one."""
-    if axes is None or (not isinstance(axes, int) and len(axes) == 0):
-        return tuple(range(ndim))
-    listed = (axes,) if isinstance(axes, int) else tuple(axes)
-    found = tuple(sorted(normalize_axis(op, axis, ndim) for axis in listed))
-    if len(set(found)) != len(found):
-        name = op if isinstance(op, str) else op.name
-        raise ShapeError(f"{name}: axes {listed} name an axis twice")
-    return found
-
-
-def same_dtype(op: Op, *inputs: Spec) -> np.dtype[Any]:
-    """The dtype that all `inputs` share. Raises DTypeError if they differ: MXNet 1.x promotes nothing."""
-    first = inputs[0].dtype
-    for i, spec in enumerate(inputs[1:], 1):
-        if spec.dtype != first:
-            names = input_names(op, len(inputs))
-            raise DTypeError(
-                f"{op.name}: {names[0]} is {first.name} but {names[i]} is {spec.dtype.name}; convert one with astype()"
-            )
-    return first
-
-
-def same_shape(op: Op, *inputs: Spec) -> Shape:
-    """The shape that all `inputs` share. Raises ShapeError if they differ."""
-    first = inputs[0].shape
-    for i, spec in enumerate(inputs[1:], 1):
-        if spec.shape != first:
-            names = input_names(op, len(inputs))
-            raise ShapeError(f"{op.name}: {names[0]} has shape {first}, {names[i]} has {spec.shape}; they must be equal")
-    return first
-
-
-def broadcast_shape(op: Op, *inputs: Spec) -> Shape:
-    """The shape to which all `inputs` broadcast. Raises ShapeError if they do not."""
-    shapes = [spec.shape for spec in inputs]
-    ndim = max(len(shape) for shape in shapes)
-    lengths = [1] * ndim
-    for shape in shapes:
-        for axis, length in enumerate(shape, ndim - len(shape)):
-            if length != 1 and lengths[axis] != length:
-                if lengths[axis] != 1:
-                    listed = " and ".join(str(each) for each in shapes)
-                    raise ShapeError(f"{op.name}: shapes {listed} cannot be broadcast together")
-                lengths[axis] = length
-    return tuple(lengths)
-
-
-def filled(spec: Spec | None, shape: Sequence[int], like: Spec) -> Spec:
-    """`spec` with its unknown dimensions (0) taken from `shape`; all of `shape`, with the dtype of `like`, if it is None."""
-    if spec is None:
-        return Spec.of(shape, like.dtype)
-    if len(spec.shape) != len(shape) or 0 not in spec.shape:
-        return spec
-    return spec.with_shape([known or other for known, other in zip(spec.shape, shape)])
-
-
-def unified(*specs: Spec | None, free: int | None = None) -> tuple[Spec | None, ...]:
-    """The specs of inputs that must have one shape, each with the dimensions that any of them knows; they may differ on axis `free`."""
-    known = [spec for spec in specs if spec is not None]
-    if not known or any(len(spec.shape) != len(known[0].shape) for spec in known):
-        return specs
-    common = [
-        0 if axis == free else next(filter(None, lengths), 0) for axis, lengths in enumerate(zip(*(spec.shape for spec in known)))
-    ]
-    return tuple(filled(spec, common, known[0]) for spec in specs)
-
-
-def require_ndim(op: Op, what: str, spec: Spec, *allowed: int, axes: Sequence[str] = ()) -> None:
-    """Raise RankError unless `spec` has one of the `allowed` numbers of axes. `axes`: what they are, for the message."""
-    if len(spec.shape) not in allowed:
-        wanted = " or ".join(str(n) for n in allowed)
-        named = f" ({', '.join(axes)})" if axes else ""
-        raise RankError(f"{op.name}: {what} needs {wanted} axes{named}, got {spec.shape}")
-
-
-def require_given(op: Op) -> None:
-    """Raise ArgumentError if an attribute was left out that must be given."""
-    for name in op.required:
-        value = getattr(op, name)
-        if not value:
-            called = next(spelt(field) for field in dataclasses.fields(op) if field.name == name)
-            raise ArgumentError(f"{op.name}: {called} is required, got {value!r}")
-
-
 __all__ = [
-    "NOT_GIVEN", "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Shaped", "Spec", "T", "Tensor", "apply", "beside",
-    "broadcast_shape", "called", "filled", "find", "hidden", "input_names", "is_constant", "kind_of", "normalize_axes",
-    "normalize_axis", "parse_attr", "register", "require_given", "require_ndim", "same_dtype", "same_shape", "signature_of",
-    "unified",
+    "NOT_GIVEN", "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Shaped", "Spec", "T", "Tensor", "apply", "beside", "called", "find",
+    "hidden", "input_names", "is_constant", "kind_of", "parse_attr", "register", "signature_of",
 ]  # fmt: skip

@@ -90,8 +90,8 @@ def compute(op: Op, xp: Any, arrays: list[Any], specs: list[Spec], key: Any, con
         writes.noted(arrays[position])
     if op.kind is Kind.PROGRAM:
         return list(call_kernel(op, xp, arrays, key))
-    if xp is np and op.name in kernels.ONEDNN:
-        return compute_faster(op, arrays, specs, context)
+    if xp is np and op.name in kernels.NAMES:
+        return compute_faster(op, arrays, specs, key, context)
     if xp is np and specs and specs[0].nbytes >= storage.SMALL:
         if (op.kind is Kind.ELEMENTWISE and len(specs) == 1) or op.takes_out:
             out = storage.empty(specs[0], context)
@@ -102,10 +102,11 @@ def compute(op: Op, xp: Any, arrays: list[Any], specs: list[Spec], key: Any, con
     return checked(op, xp, call_kernel(op, xp, arrays, key), specs, arrays)
 
 
-def compute_faster(op: Op, arrays: list[Any], specs: list[Spec], context: device.Context) -> list[Any]:
+def compute_faster(op: Op, arrays: list[Any], specs: list[Spec], key: Any, context: device.Context) -> list[Any]:
     """The outputs of an operator that may have a faster kernel than its own."""
     kernel = kernels.kernel_of(op, arrays, context)
-    results = kernel(np, *arrays, **({"out": storage.empty(specs[0], context)} if op.takes_out else {}))
+    how = {"out": storage.empty(specs[0], context)} if op.takes_out else {} if key is None else {"key": key}
+    results = kernel(np, *arrays, **how)
     outputs = checked(op, np, results if type(results) is tuple else (results,), specs, arrays)
     return [storage.adopt(output, context) for output in outputs]
 

@@ -20,18 +20,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .. import runtime, storage
-from ..base import ArgumentError, env_choice, shown
 from ..device import Context
 from ..op import Array, Kind, Op, Spec, share_out
-from . import threads
+from . import recurrent, threads, windows
+from .choice import enabled, set as set
+from .fused import Loop
 from .onednn import axiswise, convolution, library, normalization, pooling, products, reorder
 from .onednn.primitive import Routine, Several
 
-Maker: TypeAlias = Callable[
-    ..., "Routine | Several | None"
-]  # maker(op, context, *specs); None: the operator's own kernel is as good
-
-CHOICES = ("auto", "numpy")
+Made: TypeAlias = "Routine | Several | Loop | recurrent.Layers | None"
+Maker: TypeAlias = Callable[..., Made]  # maker(op, context, *specs); None: the operator's own kernel is as good
 
 #: oneDNN's kernels of operators on a CPU, by the operators' names: first the layers, for which it is faster than NumPy at any size,
 LAYERS: dict[str, Maker] = {
@@ -48,32 +46,22 @@ LAYERS: dict[str, Maker] = {
     "LayerNorm": axiswise.layer_norm,
 }
 #: and then products and transposes, where only large ones are in question.
-ONEDNN: dict[str, Maker] = {
-    **LAYERS,
-    "transpose": reorder.transpose,
+PRODUCTS: dict[str, Maker] = {
     "FullyConnected": products.fully_connected,
     "dot": products.dot,
     "batch_dot": products.batch_dot,
 }
+ONEDNN: dict[str, Maker] = {**LAYERS, **PRODUCTS, "transpose": reorder.transpose}
 
-_choice = env_choice("MINIMX_KERNELS", "auto", CHOICES)
-
-
-def set(choice: str) -> str:
-    """Choose the kernels from now on: "auto", the fastest that are installed, or "numpy", the operators' own. Returns the choice before.
-
-    It is for the whole process, and for programs that are compiled already, too.
-    """
-    global _choice
-    if not isinstance(choice, str) or choice not in CHOICES:
-        raise ArgumentError(f"kernels {shown(choice)}: choose one of {', '.join(CHOICES)}")
-    before, _choice = _choice, choice
-    return before
-
-
-def enabled() -> bool:
-    """Whether other kernels than the operators' own may be used."""
-    return _choice != "numpy"
+#: Loops in machine code, which need no library and are asked for first. Until they are compiled NumPy serves, if its bits are the same;
+#: else they are waited for.
+WRITTEN: dict[str, Maker] = {
+    "Pooling": windows.largest,
+    "_backward_Pooling_max": windows.first,
+    "RNN": recurrent.layers,
+    "_backward_RNN": recurrent.layers,
+}
+NAMES = frozenset((*ONEDNN, *WRITTEN))
 
 
 def found() -> dict[str, str]:
@@ -91,7 +79,7 @@ class Faster:
     Code is generated for a number of threads. There may be several routines, therefore: for all cores, and for a share of them.
     """
 
-    __slots__ = ("op", "specs", "spec", "context", "work", "_made")
+    __slots__ = ("op", "specs", "spec", "context", "work", "loop", "_made")
 
     def __init__(self, op: Op, specs: tuple[Spec | None, ...], context: Context) -> None:
         self.op = op
@@ -100,28 +88,53 @@ class Faster:
         self.spec = inferred if isinstance(inferred, Spec) else inferred[0]  # of the first output
         self.context = context
         self.work = work_of(op, specs, self.spec)
-        self._made: dict[int, Routine | Several | None] = {}  # by the number of threads
+        self.loop = WRITTEN[op.name](op, context, *specs) if op.name in WRITTEN else None
+        self._made: dict[int, Made] = {}  # by the number of threads
 
-    def made(self, number: int) -> Routine | Several | None:
+    def made(self, number: int) -> Made:
         """What the library has for so many threads, made when it is first wanted."""
+        if self.loop is not None:
+            return self.loop
         if number not in self._made:
-            with library.threads(number):
-                made = ONEDNN[self.op.name](self.op, self.context, *self.specs)
-            if made is not None:
-                (made.run if isinstance(made, Several) else made).brief = self.work < BRIEF
-            self._made[number] = made
+            self._made[number] = self._from_library(number)
         return self._made[number]
+
+    def _from_library(self, number: int) -> Routine | Several | None:
+        if self.op.name not in ONEDNN or library.find() is None:
+            return None
+        with library.threads(number):
+            made: Any = ONEDNN[self.op.name](self.op, self.context, *self.specs)
+        if made is None:
+            return None
+        run = made.run if isinstance(made, Several) else made
+        if run.is_reference:
+            return None
+        run.brief = self.work < BRIEF
+        return made
 
     @property
     def exists(self) -> bool:
         """Whether the library has anything."""
         return self.made(threads.share(self.work)) is not None
 
-    def __call__(self, xp: Any, *arrays: Array | None, out: Array | None = None) -> Any:
-        """The output, in `out` if it is given; or a tuple of outputs."""
+    @property
+    def is_small(self) -> bool:
+        """Whether NumPy starts so little work sooner than the library does."""
+        made = self.made(threads.share(self.work))
+        return isinstance(made, Routine) and made.small
+
+    def __call__(self, xp: Any, *arrays: Array | None, out: Array | None = None, **key: Any) -> Any:
+        """The output, in `out` if it is given; or a tuple of outputs. `key`: of random numbers, for an operator that needs it."""
         made = self.made(threads.share(self.work)) if enabled() else None
+        if isinstance(made, recurrent.Layers):
+            return made(xp, *arrays, **key)
+        if isinstance(made, Loop):
+            target = out if out is not None else storage.empty(self.spec, self.context)
+            if made(*arrays, target):
+                return target
+            made = None
         if made is None or (isinstance(made, Routine) and made.ordinary is not None and is_odd(arrays[made.ordinary])):
-            return self.op.kernel(xp, *arrays, **({} if out is None else {"out": out}))
+            return self.op.kernel(xp, *arrays, **key, **({} if out is None else {"out": out}))
         given = [each if each.flags.c_contiguous else np.ascontiguousarray(each) for each in arrays if each is not None]
         if isinstance(made, Several):
             return made.kernel(*given)
@@ -133,9 +146,16 @@ class Faster:
         return result
 
     @property
+    def library(self) -> str:
+        """Who computes."""
+        return "oneDNN" if self.loop is None else "loops in machine code"
+
+    @property
     def implementation(self) -> str:
         """What the library calls its code for this processor."""
         made = self.made(threads.share(self.work))
+        if isinstance(made, Loop):
+            return "a loop in machine code"
         return made.implementation if made is not None else "none"
 
 
@@ -166,22 +186,29 @@ LOOKED_THROUGH = 1 << 18  # elements at a time
 BRIEF = 30_000.0  # nanoseconds, in which another thread has hardly taken over Python's lock
 
 
-def faster(op: Op, specs: Sequence[Spec | None], context: Context) -> Faster | None:
+def faster(op: Op, specs: Sequence[Spec | None], context: Context, small: bool = False) -> Faster | None:
     """A faster kernel of `op` for inputs of `specs` in host memory on `context`; None if there is none.
 
-    **Args** `specs`: None for an input that is left out. **Returns** a function that is called as `op.kernel` is.
+    **Args** `specs`: None for an input that is left out; `small`: even one that would be called too late for so little work.
+    **Returns** a function that is called as `op.kernel` is.
     """
-    if op.name not in ONEDNN or not enabled():
+    if op.name not in NAMES or not enabled():
         return None
     for spec in specs:
         if spec is not None and (spec.dtype.char != "f" or not spec.size):
             return None
-    return _made(op, tuple(specs), context)
+    made = _made(op, tuple(specs), context)
+    return None if made is None or (made.is_small and not small) else made
+
+
+def is_product(op: Op, specs: Sequence[Spec | None]) -> bool:
+    """Whether an operator is a product that the library has for inputs of `specs`."""
+    return op.name in PRODUCTS and all(spec is None or (spec.dtype.char == "f" and spec.size > 0) for spec in specs)
 
 
 def kernel_of(op: Op, arrays: Sequence[Array | None], context: Context) -> Callable[..., Any]:
     """The fastest kernel of `op` for `arrays` in host memory on `context`: its own, if there is no other."""
-    if op.name not in ONEDNN:
+    if op.name not in NAMES:
         return op.kernel
     return faster(op, [None if each is None else Spec.of(each.shape, each.dtype) for each in arrays], context) or op.kernel
 
@@ -194,7 +221,5 @@ def forget() -> None:
 @functools.lru_cache(maxsize=1024)
 def _made(op: Op, specs: tuple[Spec | None, ...], context: Context) -> Faster | None:
     """What `faster` gives: code is generated once for the same operator and specs."""
-    if library.find() is None:
-        return None
     made = Faster(op, specs, context)
     return made if made.exists else None

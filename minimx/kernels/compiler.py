@@ -14,6 +14,8 @@ registers. The language:
     }
 
 Types are `float`, `double`, `int`, `long` and `bool`; operators are C's, without those that write; `sum += x` may add in any order.
+`float4` and `float8` are so many floats as one value, as in OpenCL, for code that says itself what is computed side by side:
+`x[i : 8]` are those from `x[i]` on, `float8(s)` is `s` eight times. They have arithmetic and `fma`, and no comparisons.
 The turns of a loop that has no other inside must be independent but for such sums, and are computed side by side.
 Both sides of `?:` are computed, so that nothing needs a jump. Book: chapter 5.
 """
@@ -24,8 +26,21 @@ import re
 import struct
 from typing import NamedTuple
 
-TYPES = {"bool": "i1", "int": "i32", "long": "i64", "float": "float", "double": "double", "void": "void"}  # C's and LLVM's names
-RANKS = ["bool", "int", "long", "float", "double"]  # an operation takes place in the higher type of its operands
+TYPES = {
+    "bool": "i1", "int": "i32", "long": "i64", "float": "float", "double": "double", "void": "void",
+    "float4": "<4 x float>", "float8": "<8 x float>",
+}  # fmt: skip  # C's and LLVM's names
+RANKS = [
+    "bool",
+    "int",
+    "long",
+    "float",
+    "double",
+    "float4",
+    "float8",
+]  # an operation takes place in the higher type of its operands
+VECTORS = {"float4": 4, "float8": 8}
+FLOATING = {"float": "f32", "double": "f64", "float4": "v4f32", "float8": "v8f32"}  # and how LLVM's functions are called for them
 TOKEN = re.compile(
     r"\s*(?://[^\n]*\s*)*(?:(?P<number>0x[0-9a-fA-F]+|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?f?)"
     r"|(?P<name>[A-Za-z_]\w*)|(?P<sign>\|\||&&|<<|>>|<=|>=|==|!=|\+\+|\+=|[-+*/%<>!?:(),&|^=;{}\[\]]))"
@@ -149,7 +164,7 @@ class _Compiler:
             kind, pointer = self._address(first)
             self._want("=")
             value = self._cast(self._expression(), kind)
-            self.lines.append(f"store {TYPES[kind]} {value.text}, ptr {pointer}{self._mark()}")
+            self.lines.append(f"store {TYPES[kind]} {value.text}, ptr {pointer}{_alignment(kind)}{self._mark()}")
         else:
             self._assign(first)
         self._want(";")
@@ -182,13 +197,16 @@ class _Compiler:
         self._want(";")
         head, body, end = (self._name()[1:] for _ in range(3))
         outer, self.group = self.group, f"!{len(self.metadata)}"
-        loop, access = (f"!{len(self.metadata) + position}" for position in (1, 2))
+        loop, access, once = (f"!{len(self.metadata) + position}" for position in (1, 2, 3))
+        inside = self.tokens[self.at : self._end_of_block()]
+        innermost = "for" not in inside
+        marks = [loop, access] + [once] * any(kind in inside for kind in VECTORS)  # more turns at once would only be more code
         self.metadata += [
             f"{self.group} = distinct !{{}}",
-            f"{loop} = distinct !{{{loop}, {access}}}",
+            f"{loop} = distinct !{{{', '.join(marks)}}}",
             f'{access} = !{{!"llvm.loop.parallel_accesses", {self.group}}}',
+            f'{once} = !{{!"llvm.loop.unroll.disable"}}',
         ]
-        innermost = "for" not in self.tokens[self.at : self._end_of_block()]
         self.lines += [f"br label %{head}", f"{head}:"]
         test = self._expression()
         self.lines += [f"br i1 {test.text}, label %{body}, label %{end}", f"{body}:"]
@@ -237,8 +255,10 @@ class _Compiler:
         if sign in ("&&", "||"):
             left, right = self._cast(left, "bool"), self._cast(right, "bool")
         left, right, kind = self._alike(left, right)
-        floating = kind in ("float", "double")
+        floating = kind in FLOATING
         if sign in TESTS:
+            if kind in VECTORS:
+                raise CompilerError(f"{kind} has no {sign}")
             test = TESTS[sign]
             if floating:
                 instruction = f"fcmp {'u' if test == 'ne' else 'o'}{test}"  # with a NaN, only != is true
@@ -257,7 +277,7 @@ class _Compiler:
     def _unary(self) -> Value:
         if self._take("-"):
             value = self._unary()
-            if value.type in ("float", "double"):
+            if value.type in FLOATING:
                 return self._made(value.type, f"fneg {TYPES[value.type]} {value.text}")
             return self._made(value.type, f"sub {TYPES[value.type]} 0, {value.text}")
         if self._take("!"):
@@ -275,7 +295,7 @@ class _Compiler:
             return self._call(word)
         if self._take("["):
             kind, pointer = self._address(word)
-            return self._made(kind, f"load {TYPES[kind]}, ptr {pointer}{self._mark()}")
+            return self._made(kind, f"load {TYPES[kind]}, ptr {pointer}{_alignment(kind)}{self._mark()}")
         kind, slot = self._variable(word)
         return self._made(kind, f"load {TYPES[kind]}, ptr {slot}")
 
@@ -292,8 +312,8 @@ class _Compiler:
         kinds = tuple(value.type for value in arguments)
         if (name, kinds) in self.functions:
             kind, symbol = self.functions[name, kinds]
-        elif name in INTRINSICS and kinds[0] in ("float", "double") and len(set(kinds)) == 1:
-            kind, symbol = kinds[0], f"llvm.{INTRINSICS[name]}.{'f32' if kinds[0] == 'float' else 'f64'}"
+        elif name in INTRINSICS and kinds[0] in FLOATING and len(set(kinds)) == 1:
+            kind, symbol = kinds[0], f"llvm.{INTRINSICS[name]}.{FLOATING[kinds[0]]}"
             self.used[symbol] = f"declare {TYPES[kind]} @{symbol}({', '.join([TYPES[kind]] * len(kinds))})"
         else:
             raise CompilerError(f"there is no function {name}({', '.join(kinds)})")
@@ -319,10 +339,15 @@ class _Compiler:
     def _address(self, name: str) -> Value:
         """The address of `name[...]`, whose first bracket has been read, with the type of what lies there."""
         kind, pointer = self._variable(name)
-        position = self._cast(self._expression(), "long")
-        self._want("]")
         kind = kind[:-1]
-        return Value(kind, self._made(kind, f"getelementptr inbounds {TYPES[kind]}, ptr {pointer}, i64 {position.text}").text)
+        position = self._cast(self._expression(), "long")
+        address = self._made(kind, f"getelementptr inbounds {TYPES[kind]}, ptr {pointer}, i64 {position.text}").text
+        if self._take(":"):
+            kind += self._next()
+            if kind not in VECTORS:
+                raise CompilerError(f"there is no type {kind}")
+        self._want("]")
+        return Value(kind, address)
 
     def _mark(self) -> str:
         return "" if self.group is None else f", !llvm.access.group {self.group}"
@@ -335,6 +360,10 @@ class _Compiler:
         if value.type == kind:
             return value
         old, new = TYPES[value.type], TYPES[kind]
+        if kind in VECTORS:
+            return self._repeated(self._cast(value, "float"), kind)
+        if value.type in VECTORS:
+            raise CompilerError(f"a {value.type} is no {kind}")
         if kind == "bool":
             zero = "une" if value.type in ("float", "double") else "ne"
             test = "fcmp" if zero == "une" else "icmp"
@@ -348,6 +377,17 @@ class _Compiler:
             widens = RANKS.index(kind) > RANKS.index(value.type)
             instruction = ("zext" if value.type == "bool" else "sext") if widens else "trunc"
         return self._made(kind, f"{instruction} {old} {value.text} to {new}")
+
+    def _repeated(self, value: Value, kind: str) -> Value:
+        """A float as all parts of a vector."""
+        first = self._made(kind, f"insertelement {TYPES[kind]} poison, float {value.text}, i64 0")
+        zeros = f"<{VECTORS[kind]} x i32> zeroinitializer"
+        return self._made(kind, f"shufflevector {TYPES[kind]} {first.text}, {TYPES[kind]} poison, {zeros}")
+
+
+def _alignment(kind: str) -> str:
+    """What LLVM is told of an address: vectors lie anywhere."""
+    return ", align 4" if kind in VECTORS else ""
 
 
 def _tokens(source: str) -> list[str]:

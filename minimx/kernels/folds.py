@@ -131,7 +131,7 @@ class RowLoop(fused.Loop):
         self.numbers = [float(number) for number in text.numbers]
         self.source = text.source
         self.compile(len(group.operands) + len(group.wanted) + bool(text.saved), text.numbers)
-        self.bounds = fused.shares(group.rows, group.rows * group.columns * len(group.steps))
+        self.share(group.rows, group.rows * group.columns * len(group.steps))
 
 
 class _Text:

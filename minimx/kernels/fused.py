@@ -20,12 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..op import Array, Op, Shape, Spec, share_out
-from . import enabled, groups, machine
+from . import groups, machine
+from .choice import enabled
 from .expressions import expression_of
-from .groups import TYPES, Body, Group, body_of
+from .groups import TYPES, Body, Group, Step, body_of
 from .vectormath import SIMPLE, calls, computes
 
 SHARED = 1 << 18  # elements times operators: with fewer, a second thread would have hardly begun when the first is done
+NS_PER_OPERATION = 0.2
 MOST_SHARES = 16
 FEWEST_COLUMNS = 16  # of a loop in a loop
 
@@ -95,6 +97,20 @@ def place(shape: Shape, operand: Shape, split: int) -> tuple[str, int] | None:
     return None
 
 
+def single(op: Op, operands: Sequence[Spec], result: Spec) -> Group | None:
+    """A group of one operator; None if it is not a loop's, or if its loop would give other last digits than NumPy."""
+    if not fits(op, operands, result) or walk_of(result.shape, [each.shape for each in operands]) is None:
+        return None
+    count = len(operands)
+    group = Group(result.shape, tuple(each.dtype for each in operands), (Step(op, tuple(range(count)), result.dtype),), (count,))
+    return group if is_exact(body_of(group)) else None
+
+
+def is_exact(body: Body) -> bool:
+    """Whether results are NumPy's to the bit."""
+    return all(calls(line) <= SIMPLE for line in body.lines)
+
+
 class Loop:
     """A group as a function that is called with its operands and the arrays for its results, as soon as it is compiled."""
 
@@ -104,18 +120,30 @@ class Loop:
         body = body_of(group)
         self.title = group.title
         self.operators = len(group.steps)
-        self.exact = all(calls(line) <= SIMPLE for line in body.lines)  # whether results are NumPy's to the bit
+        self.exact = is_exact(body)  # whether results are NumPy's to the bit
         self.lengths = walk.lengths
         self.numbers = [float(number) for number in body.numbers]
         self.source = written(group, walk, body)
         self.compile(len(group.operands) + len(group.wanted), body.numbers)
         units = walk.columns if walk.rows == 1 else walk.rows
-        self.bounds = shares(units, walk.rows * walk.columns * len(group.steps))
+        self.share(units, walk.rows * walk.columns * len(group.steps))
+
+    @classmethod
+    def of(cls, group: Group, operands: Sequence[Shape]) -> Loop:
+        """The loop of a group whose operands have shapes that two loops can follow."""
+        walk = walk_of(group.shape, operands)
+        assert walk is not None
+        return cls(group, walk)
 
     def compile(self, arrays: int, numbers: Sequence[Any]) -> None:
         """Have the source compiled, a function of so many arrays, of numbers, and of lengths."""
         kinds = [machine.POINTER] * arrays + [machine.NUMBERS[number.dtype.name] for number in numbers]
         self.code = machine.code_of(self.source, (*kinds, *[machine.LONG] * (len(self.lengths) + 2)))
+
+    def share(self, units: int, work: int) -> None:
+        """Divide so many units, elements or rows, among threads, if all of them take so many operations."""
+        self.bounds = shares(units, work)
+        self.work = NS_PER_OPERATION * work
 
     def __call__(self, *arrays: Array) -> bool:
         """Compute the results; False, and nothing is done, while there is no machine code, or none is wanted."""

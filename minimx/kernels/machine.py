@@ -19,6 +19,7 @@ import functools
 import importlib.util
 import os
 import queue
+import sys
 import threading
 from typing import Any
 
@@ -26,7 +27,7 @@ from ..base import MXNetError, env_choice
 from .compiler import compiled
 from .vectormath import prelude
 
-LEAST_LLVMLITE = (0, 45)  # the first with LLVM 20: its pointers, and its way of optimising
+LEAST_LLVMLITE = (0, 45)  # the first with LLVM 20: its pointers, and its way of optimizing
 MODE = env_choice("MINIMX_JIT", "auto", ("auto", "eager", "off"))
 MOST_CODES = 4096  # machine code stays until the process ends
 POINTER, LONG = ctypes.c_void_p, ctypes.c_int64
@@ -40,12 +41,17 @@ def installed() -> bool:
 
 
 class Code:
-    """The machine code of a source: `function` when it is there, or `error`, why it never will be. `done` is set in either case."""
+    """The machine code of a source: `function` when it is there, or `error`, why it never will be. `done` is set in either case.
 
-    def __init__(self, source: str, parameters: tuple[Any, ...]) -> None:
+    `part` is the address of the same as a thread of a team runs it, with its arguments in one row: see `as_part`.
+    """
+
+    def __init__(self, source: str, parameters: tuple[Any, ...], result: Any = None) -> None:
         self.source = source
         self.parameters = parameters  # ctypes' types
+        self.result = result  # that of the result
         self.function: Any = None
+        self.part = 0
         self.error: str | None = None
         self.done = threading.Event()
 
@@ -55,10 +61,71 @@ class Code:
             if self.done.is_set():
                 return
             try:
-                self.function = ctypes.CFUNCTYPE(None, *self.parameters)(_llvm().address_of(self.source))
+                address, self.part = _llvm().addresses_of(self.text)
+                self.function = ctypes.CFUNCTYPE(self.result, *self.parameters)(address)
             except Exception as error:  # whatever LLVM has against it
                 self.error = f"{type(error).__name__}: {error}"
             self.done.set()
+
+    @property
+    def text(self) -> str:
+        """It in LLVM's language."""
+        if self.source.lstrip().startswith("define"):
+            return self.source
+        return translated(self.source) + as_part(self.parameters)
+
+
+def translated(source: str) -> str:
+    """A loop in LLVM's language, with the functions that it calls."""
+    return compiled(f"{prelude(source)}\n{source}")
+
+
+def as_part(parameters: tuple[Any, ...]) -> str:
+    """A function `part` that calls `loop`, whose last parameters are `low` and `high`, for the share of one thread of a team.
+
+    It is called with the address of a row of 8-byte fields: all arguments but those two, then how many units there are in all, of how many
+    a share is a multiple, how many bytes further the last pointer lies for each next thread, and the addresses of OpenMP's functions that
+    say which thread this is, and of how many.
+    """
+    names = {POINTER: "ptr", LONG: "i64", NUMBERS["float32"]: "float", NUMBERS["float64"]: "double"}
+    kinds = [names[each] for each in parameters[:-2]]
+    lines = []
+
+    def field(number: int, kind: str, name: str) -> None:
+        lines.append(f"%at.{name} = getelementptr inbounds i64, ptr %row, i64 {number}")
+        lines.append(f"%{name} = load {kind}, ptr %at.{name}")
+
+    for number, kind in enumerate(kinds):
+        field(number, kind, f"x{number}")
+    for number, (kind, name) in enumerate(
+        (("i64", "units"), ("i64", "grain"), ("i64", "own"), ("ptr", "which"), ("ptr", "many")), len(kinds)
+    ):
+        field(number, kind, name)
+    lines += [
+        "%thread.short = call i32 %which()",
+        "%threads.short = call i32 %many()",
+        "%thread = sext i32 %thread.short to i64",
+        "%threads = sext i32 %threads.short to i64",
+        "%less = sub i64 %threads, 1",
+        "%more = add i64 %units, %less",
+        "%even = sdiv i64 %more, %threads",
+        "%grain.less = sub i64 %grain, 1",
+        "%even.more = add i64 %even, %grain.less",
+        "%grains = sdiv i64 %even.more, %grain",
+        "%share = mul i64 %grains, %grain",
+        "%low = mul i64 %thread, %share",
+        "%end = add i64 %low, %share",
+        "%before = icmp slt i64 %end, %units",
+        "%high = select i1 %before, i64 %end, i64 %units",
+        "%further = mul i64 %thread, %own",
+    ]
+    arguments = [f"{kind} %x{number}" for number, kind in enumerate(kinds)]
+    last = max((number for number, kind in enumerate(kinds) if kind == "ptr"), default=-1)
+    if last >= 0:
+        lines.append(f"%mine = getelementptr inbounds i8, ptr %x{last}, i64 %further")
+        arguments[last] = "ptr %mine"
+    lines.append(f"call void @loop({', '.join([*arguments, 'i64 %low', 'i64 %high'])}) noinline")
+    return "\n".join(["define void @part(ptr %row) nounwind {", *(f"  {line}" for line in lines), "  ret void", "}", ""])
 
 
 class _Llvm:
@@ -79,9 +146,9 @@ class _Llvm:
             cpu=binding.get_host_cpu_name(), features=binding.get_host_cpu_features().flatten(), opt=3, codemodel="jitdefault"
         )
 
-    def optimised(self, source: str) -> Any:
-        """LLVM's module of a source, optimised."""
-        module = self.binding.parse_assembly(compiled(f"{prelude(source)}\n{source}"))
+    def optimized(self, text: str) -> Any:
+        """LLVM's module of a text in its language, optimized."""
+        module = self.binding.parse_assembly(text)
         module.triple = self.target.triple
         module.data_layout = str(self.target.target_data)
         module.verify()
@@ -91,13 +158,13 @@ class _Llvm:
         builder.getModulePassManager().run(module, builder)
         return module
 
-    def address_of(self, source: str) -> int:
-        """Where the machine code of the function `loop` lies."""
-        engine = self.binding.create_mcjit_compiler(self.optimised(source), self.target)
+    def addresses_of(self, text: str) -> tuple[int, int]:
+        """Where the machine code of the functions `loop` and `part` lies; 0 for one that there is not."""
+        engine = self.binding.create_mcjit_compiler(self.optimized(text), self.target)
         engine.finalize_object()
-        address = int(engine.get_function_address("loop"))
+        loop, part = (int(engine.get_function_address(name)) for name in ("loop", "part"))
         engine.detach()  # the machine code stays until the process ends
-        return address
+        return loop, part
 
 
 _llvm_lock = threading.Lock()
@@ -116,11 +183,11 @@ def _llvm() -> _Llvm:
     return _found
 
 
-def code_of(source: str, parameters: tuple[Any, ...]) -> Code:
+def code_of(source: str, parameters: tuple[Any, ...], result: Any = None) -> Code:
     """The code of a source, one for all who want it. It is compiled when it is first asked for, by `MODE`."""
     code = _codes.get(source)
     if code is None:
-        code = _codes.setdefault(source, Code(source, parameters))
+        code = _codes.setdefault(source, Code(source, parameters, result))
         if len(_codes) > MOST_CODES:
             code.error = f"there is machine code of {MOST_CODES} loops already"
             code.done.set()
@@ -144,10 +211,15 @@ def assembly(source: str) -> str:
     """The machine code of a source as text, for those who want to read it. **Raises** ImportError where llvmlite is not installed."""
     with _llvm_lock:
         llvm = _llvm()
-        return str(llvm.target.emit_assembly(llvm.optimised(source)))
+        return str(llvm.target.emit_assembly(llvm.optimized(translated(source))))
 
 
 # ---- the thread
+
+
+def bits(value: float, kind: Any) -> int:
+    """A number of a ctypes type as the 8 bytes of a field in a row of arguments."""
+    return int.from_bytes(bytes(kind(value)).ljust(8, b"\0"), sys.byteorder, signed=True)
 
 
 def _start() -> None:

@@ -12,18 +12,22 @@ that asks for something else than arithmetic, element by element, stays with Num
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..op import Array
 from ..ops import optim
-from . import machine
+from . import chain, machine
 from .expressions import CLIP, MAXIMUM, MINIMUM, ONE
 from .fused import compiles
+from .onednn import library
+from .threads import WORTH_SHARING, share
 
 TYPES = {"float32": "float", "float64": "double"}
+NS_PER_ELEMENT = 0.3  # of an array that is read or written
 BINARY = {"add": "({0} + {1})", "subtract": "({0} - {1})", "multiply": "({0} * {1})", "divide": "({0} / {1})"}
 #: NumPy's functions as expressions.
 FUNCTIONS = {
@@ -131,18 +135,61 @@ class Step:
         self.source = written(notes, [each.value for each in given], result.value)
         kinds = (machine.POINTER,) * (arrays + 1) + (machine.NUMBERS[dtype.name],) * len(self.numbers)
         self.code = machine.code_of(self.source, (*kinds, machine.LONG, machine.LONG))
+        self.bits = [machine.bits(number, machine.NUMBERS[dtype.name]) for number in self.numbers]
+
+    def pointers(self, arrays: Sequence[Array], result: Array) -> list[int] | None:
+        """Where the arrays and the result lie; None if the loop cannot serve for them."""
+        found: list[int] = []
+        for each in (*arrays, result):
+            if each.dtype is not self.dtype or not each.flags.c_contiguous:
+                return None
+            found.append(each.__array_interface__["data"][0])
+        # Parts of one array: what is written for an element would be read for the next.
+        order = sorted(set(found))
+        return None if any(other - one < result.nbytes for one, other in itertools.pairwise(order)) else found
 
     def __call__(self, xp: Any, *arrays: Array, out: Array | None) -> Array:
         function = self.code.function
-        if function is None or any(each.dtype is not self.dtype or not each.flags.c_contiguous for each in arrays):
-            return self.numpy(xp, *arrays, out=out)
         result = np.empty_like(arrays[0]) if out is None else out
-        pointers = [each.__array_interface__["data"][0] for each in (*arrays, result)]
-        # Parts of one array: what is written for an element would be read for the next.
-        if any(0 < abs(one - other) < result.nbytes for one in pointers for other in pointers[2:]):
+        pointers = None if function is None else self.pointers(arrays, result)
+        if pointers is None:
             return self.numpy(xp, *arrays, out=out)
         function(*pointers, *self.numbers, 0, result.size)
         return result
+
+
+def together(steps: Sequence[optim.Update], data: Sequence[Array]) -> bool:
+    """Make steps in place by one call: each of `steps` on so many arrays of `data` as it has inputs; False, and nothing is done, if they
+    have to be made one by one.
+    """
+    player = chain.player() if compiles() else None
+    lib = library.find() if player is not None else None
+    if player is None or player.function is None or lib is None or not lib.is_parallel:
+        return False
+    team = (lib.addresses["omp_get_thread_num"], lib.addresses["omp_get_num_threads"])
+    threads = share(NS_PER_ELEMENT * sum(each.size for each in data))
+    fields: list[int] = []
+    calls: list[tuple[int, int, int]] = []  # the address of a loop, where its fields begin, on how many threads
+    first = 0
+    for step in steps:
+        count = len(step.inputs)
+        arrays = data[first : first + count]
+        first += count
+        loop = None if step.mixed else faster(step.step, count, arrays[0].dtype)
+        if not isinstance(loop, Step) or not loop.code.part or (pointers := loop.pointers(arrays, arrays[0])) is None:
+            return False
+        shares = threads if NS_PER_ELEMENT * arrays[0].size * count >= WORTH_SHARING else 1
+        calls.append((loop.code.part, len(fields), shares))
+        fields += [*pointers, *loop.bits, arrays[0].size, 64, 0, *team]
+    arguments = np.array(fields, np.int64)
+    base, shared = arguments.ctypes.data, lib.addresses["GOMP_parallel"]
+    listed = [
+        (part, base + 8 * start, 0, 0, 0, 0) if shares == 1 else (shared, part, base + 8 * start, shares, 0, 0)
+        for part, start, shares in calls
+    ]
+    table = np.array(listed, np.int64)
+    player.function(table.ctypes.data, len(table), None, 0, None)
+    return True
 
 
 def written(notes: Notes, after: list[str], result: str) -> str:
@@ -195,3 +242,4 @@ def _traced(step: Callable[..., Array], arrays: int, dtype: np.dtype[Any]) -> St
 
 
 optim.compiling.append(faster)
+optim.joining.append(together)

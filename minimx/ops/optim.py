@@ -61,6 +61,8 @@ def quickest(xp: Any, step: Callable[..., Array], source: Array, arrays: int) ->
 
 
 compiling: list[Callable[[Callable[..., Array], int, np.dtype[Any]], Callable[..., Array]]] = []
+#: Who makes several steps by one call, `function(steps, arrays)`: the kernels, a layer above. It returns False if it cannot.
+joining: list[Callable[[Sequence[Update], Sequence[Array]], bool]] = []
 
 
 def parts(

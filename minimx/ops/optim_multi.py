@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from ..base import ArgumentError, ShapeError, shown
 from ..fields import converted
 from ..op import Array, How, Op, Spec, T, apply, attributes, register
-from .optim import MPSGDMomUpdate, MPSGDUpdate, SGDMomUpdate, SGDUpdate, Update, checked_update, run
+from .optim import MPSGDMomUpdate, MPSGDUpdate, SGDMomUpdate, SGDUpdate, Update, checked_update, joining, run
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -142,6 +144,8 @@ class Steps(Op):
             first += len(step.inputs)
 
     def kernel(self, xp: Any, *data: Array) -> tuple[Array, ...]:
+        if xp is np and joining and joining[0](self.steps, data):
+            return ()
         work: list[Any] = []
         for step, arrays in self.each(data):
             work += step.work(xp, arrays[0], *arrays)

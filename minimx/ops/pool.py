@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError
-from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register, require_ndim, same_dtype
+from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register
+from ..rules import require_ndim, same_dtype
 from .checks import accurate, on_all_cores, require_choice, require_float, require_shape
 from .shape import as_shape
 from .windows import WHOLE, Sliding, Window, axes_of, channels_first, channels_last, placed, split
@@ -328,9 +329,9 @@ class PoolingFirst(PoolingPlaces):
             out[...] = 0
             for results, place, hit in first_hits(data, result, window):
                 if apart:
-                    xp.multiply(head[results], hit, out=out[place])
+                    out[place] = xp.where(hit, head[results], 0)  # a product would make NaN of 0 and infinity
                 else:
-                    out[place] += head[results] * hit
+                    out[place] += xp.where(hit, head[results], 0)
 
         return self.in_parts(xp, first, (batch, channels, *lengths), out, head, data, result)
 
@@ -355,7 +356,7 @@ class PoolingChosen(PoolingPlaces):
         def chosen(head: Array, data: Array, result: Array, out: Array) -> None:
             out[...] = 0
             for results, place, hit in first_hits(data, result, window):
-                out[results] += head[place] * hit
+                out[results] += xp.where(hit, head[place], 0)
 
         return self.in_parts(xp, chosen, (batch, channels, *counts), out, head, data, result)
 

@@ -10,7 +10,7 @@ array, and makes those of the weights from it by one product each. Book: chapter
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from ..op import Array, Shape, beside
 
@@ -50,6 +50,37 @@ class Course(NamedTuple):
         return self.over[step] if self.over is not None and self.some_over[step] else None
 
 
+class Products(Protocol):
+    """Who makes the products that the way back needs of all steps at once."""
+
+    def dot(self, left: Array, right: Array) -> Array:
+        """The product of two matrices."""
+
+    def write(self, left: Array, *pairs: tuple[Array, Array]) -> None:
+        """The products of a matrix with each first one of `pairs`, written into the second one."""
+
+    def row_sums(self, array: Array) -> Array:
+        """The sum of each row."""
+
+
+class Plain:
+    """Products by the library that `xp` has for them, BLAS with NumPy."""
+
+    def __init__(self, xp: Any) -> None:
+        self.xp = xp
+
+    def dot(self, left: Array, right: Array) -> Array:
+        return self.xp.dot(left, right)
+
+    def write(self, left: Array, *pairs: tuple[Array, Array]) -> None:
+        for right, out in pairs:
+            self.xp.dot(left, right, out=out)
+
+    def row_sums(self, array: Array) -> Array:
+        """As a product with ones, which takes a fifth of the time."""
+        return self.xp.dot(array, self.xp.ones(array.shape[1], array.dtype))
+
+
 class Recurrence:
     """One layer in one direction. Subclasses say what a step does, and how a gradient goes back through it.
 
@@ -59,11 +90,14 @@ class Recurrence:
     gates: ClassVar[int]  # blocks of rows in the weights
     rows: ClassVar[int]  # blocks of rows in the gradients of a step's products
     has_cell: ClassVar[bool] = False
+    batch_first: ClassVar[bool] = False  # whether the arrays that are saved have the batch before the units
 
     def __init__(self, xp: Any, weights: Weights, clip: tuple[float, float, bool] | None = None) -> None:
         self.xp = xp
+        self.products: Products = Plain(xp)
         self.weights = weights
         self.clip = clip  # least and largest number in a cell, and whether NaN counts as the largest
+        self.projected: tuple[Array, Array] | None = None  # of all steps: gradients (R, T, N), and hidden units (H, T, N)
         self.units = len(weights.i2h_bias) // self.gates
 
     @classmethod
@@ -81,7 +115,8 @@ class Recurrence:
         rows = self.gates * self.units
         products = beside(xp, data, (rows, steps, batch), data.dtype)
         xp.dot(self.weights.i2h, data.reshape(steps * batch, length).T, out=products.reshape(rows, steps * batch))
-        self.bias = self.biases(batch)
+        # To add a vector to each column would take four times as long.
+        self.biases = xp.repeat(self.bias()[:, None], batch, axis=1)
         state = xp.ascontiguousarray(state.T)
         cell = None if cell is None else xp.ascontiguousarray(cell.T)
         for step in course.order:
@@ -97,9 +132,9 @@ class Recurrence:
             state, cell = new, new_cell
         return state, cell
 
-    def biases(self, batch: int) -> Array:
-        """What is added to the products of a step, in their shape: adding a vector to each column would take four times as long."""
-        return self.xp.repeat((self.weights.i2h_bias + self.weights.h2h_bias)[:, None], batch, axis=1)
+    def bias(self) -> Array:
+        """What is added to the products of a step with each sequence."""
+        return self.weights.i2h_bias + self.weights.h2h_bias
 
     def step(self, products: Array, state: Array, cell: Array | None, saved: Sequence[Array]) -> tuple[Array, Array | None]:
         """The next state and cell, in memory of their own."""
@@ -116,7 +151,7 @@ class Recurrence:
         Those of the weights are written into `to_weights`. `state`, `cell`: the first ones, (N, R) and (N, H).
         """
         xp, (steps, batch, length) = self.xp, data.shape
-        before = previous_states(xp, state, output, course)
+        before = self.states_before(state, output, course)
         first_cell = None if cell is None else xp.ascontiguousarray(cell.T)
         gradients = beside(xp, data, (self.rows * self.units, steps, batch), output.dtype)
         self.begin_backward(steps, batch, output.dtype)
@@ -140,6 +175,20 @@ class Recurrence:
         )
         return self.to_data(flat).reshape(data.shape) if wants_data else None, to_state, to_cell
 
+    def states_before(self, first: Array, output: Array, course: Course) -> Array:
+        """The state before each step, (T, N, R): that of the step before, or the first one."""
+        before = beside(self.xp, output, output.shape, output.dtype)
+        order = course.order
+        if len(order):
+            before[order[0]] = first
+            if order[0] == 0:
+                before[1:] = output[:-1]
+            else:
+                before[:-1] = output[1:]
+                if course.over is not None:  # a sequence that is read from its end begins there
+                    self.xp.copyto(before[:-1], first[None], where=course.over[1:, :, None])
+        return before
+
     def begin_backward(self, steps: int, batch: int, dtype: Any) -> None:
         """Make room for what the steps leave behind."""
 
@@ -155,40 +204,21 @@ class Recurrence:
 
     def weight_gradients(self, gradients: Array, data: Array, before: Array, to: Weights) -> None:
         """Write the gradients of the weights: `gradients` (rows, T N), the products' other factors `data` (T N, C), `before` (T N, R)."""
-        xp = self.xp
-        xp.dot(gradients, data, out=to.i2h)
-        xp.dot(gradients, before, out=to.h2h)
-        to.i2h_bias[...] = to.h2h_bias[...] = row_sums(xp, gradients)
+        self.products.write(gradients, (data, to.i2h), (before, to.h2h))
+        to.i2h_bias[...] = to.h2h_bias[...] = self.products.row_sums(gradients)
+        if to.h2r is not None and self.projected is not None:
+            parts, hidden = (each.reshape(len(each), len(data)) for each in self.projected)
+            self.products.write(parts, (hidden.T, to.h2r))
 
     def to_data(self, gradients: Array) -> Array:
         """The gradient (T N, C) of the data."""
-        return self.xp.dot(gradients.T, self.weights.i2h)
-
-
-def previous_states(xp: Any, first: Array, output: Array, course: Course) -> Array:
-    """The state before each step, (T, N, R): that of the step before, or the first one."""
-    before = beside(xp, output, output.shape, output.dtype)
-    order = course.order
-    if len(order):
-        before[order[0]] = first
-        if order[0] == 0:
-            before[1:] = output[:-1]
-        else:
-            before[:-1] = output[1:]
-            if course.over is not None:  # a sequence that is read from its end begins there
-                xp.copyto(before[:-1], first[None], where=course.over[1:, :, None])
-    return before
+        return self.products.dot(gradients.T, self.weights.i2h)
 
 
 def backwards(order: Sequence[int], saved: Sequence[Array], first_cell: Array | None) -> Iterator[tuple[int, Array | None]]:
     """The steps in reverse, each with the cell before it."""
     for place in range(len(order) - 1, -1, -1):
         yield order[place], None if first_cell is None else saved[1][order[place - 1]] if place else first_cell
-
-
-def row_sums(xp: Any, array: Array) -> Array:
-    """The sum of each row: as a product with ones, which takes a fifth of the time."""
-    return xp.dot(array, xp.ones(array.shape[1], array.dtype))
 
 
 def squash(xp: Any, array: Array) -> None:
@@ -217,7 +247,7 @@ class Elman(Recurrence):
     def step(self, products: Array, state: Array, cell: Array | None, saved: Sequence[Array]) -> tuple[Array, Array | None]:
         new = self.xp.dot(self.weights.h2h, state)
         new += products
-        new += self.bias
+        new += self.biases
         self.activate(new)
         return new, None
 
@@ -267,7 +297,7 @@ class LSTM(Recurrence):
         xp, units = self.xp, self.units
         gates = xp.dot(self.weights.h2h, state, out=saved[0]) if saved else xp.dot(self.weights.h2h, state)
         gates += products
-        gates += self.bias
+        gates += self.biases
         out = gates[3 * units :]
         # One tanh for all: the sigmoids are `squash`ed with half of its argument.
         for sigmoids in (gates[: 2 * units], out):
@@ -292,8 +322,7 @@ class LSTM(Recurrence):
         self.gradients = xp.empty((4 * units, batch), dtype)
         self.slopes = xp.empty((4 * units, batch), dtype)
         if self.weights.h2r is not None:
-            self.hidden = xp.empty((units, steps, batch), dtype)
-            self.to_projected = xp.empty((len(self.weights.h2r), steps, batch), dtype)
+            self.projected = xp.empty((len(self.weights.h2r), steps, batch), dtype), xp.empty((units, steps, batch), dtype)
 
     def step_back(
         self, to_state: Array, to_cell: Array | None, state: Array, cell: Array | None, new: Array, saved: Sequence[Array], step: int,
@@ -303,10 +332,10 @@ class LSTM(Recurrence):
         assert to_cell is not None
         remember, out = gates[units : 2 * units], gates[3 * units :]
         bent = xp.tanh(new_cell)
-        if self.weights.h2r is not None:
-            self.hidden[:, step] = bent * out
+        if self.weights.h2r is not None and self.projected is not None:
             silence(to_state, over)
-            self.to_projected[:, step] = to_state
+            for all_steps, value in zip(self.projected, (to_state, bent * out)):
+                all_steps[:, step] = value
             to_state = xp.dot(self.weights.h2r.T, to_state)
         gradients, slopes = self.gradients, self.slopes
         xp.multiply(to_state, bent, out=gradients[3 * units :])
@@ -330,12 +359,6 @@ class LSTM(Recurrence):
         silence(gradients, over)
         return gradients, xp.dot(self.weights.h2h.T, gradients), to_cell
 
-    def weight_gradients(self, gradients: Array, data: Array, before: Array, to: Weights) -> None:
-        super().weight_gradients(gradients, data, before, to)
-        if to.h2r is not None:
-            count = len(data)
-            self.xp.dot(self.to_projected.reshape(len(to.h2r), count), self.hidden.reshape(self.units, count).T, out=to.h2r)
-
 
 class GRU(Recurrence):
     """Gates r, z of `W x + U h + b`, `n = tanh(W x + b + r (U h + b'))`: `h' = (1 - z) n + z h`.
@@ -350,23 +373,22 @@ class GRU(Recurrence):
     def saved_shapes(cls, steps: int, batch: int, units: int) -> list[Shape]:
         return [(steps, 4 * units, batch)]
 
-    def biases(self, batch: int) -> Array:
-        xp, units, weights = self.xp, self.units, self.weights
+    def bias(self) -> Array:
+        units, weights = self.units, self.weights
         both = weights.i2h_bias[: 2 * units] + weights.h2h_bias[: 2 * units]
-        stacked = xp.concatenate([weights.i2h_bias[2 * units :], both, weights.h2h_bias[2 * units :]])
-        return xp.repeat(stacked[:, None], batch, axis=1)
+        return self.xp.concatenate([weights.i2h_bias[2 * units :], both, weights.h2h_bias[2 * units :]])
 
     def step(self, products: Array, state: Array, cell: Array | None, saved: Sequence[Array]) -> tuple[Array, Array | None]:
         xp, units = self.xp, self.units
         kept = saved[0] if saved else xp.empty((4 * units, state.shape[1]), state.dtype)
         new, both, gated = kept[:units], kept[units : 3 * units], kept[3 * units :]
         xp.dot(self.weights.h2h, state, out=kept[units:])
-        kept[units:] += self.bias[units:]
+        kept[units:] += self.biases[units:]
         both += products[: 2 * units]
         squash(xp, both)
         xp.multiply(both[:units], gated, out=new)
         new += products[2 * units :]
-        new += self.bias[:units]
+        new += self.biases[:units]
         xp.tanh(new, out=new)
         result = state - new
         result *= both[units:]
@@ -395,19 +417,19 @@ class GRU(Recurrence):
         return gradients, passed, None
 
     def weight_gradients(self, gradients: Array, data: Array, before: Array, to: Weights) -> None:
-        xp, units = self.xp, self.units
-        xp.dot(gradients[units : 3 * units], data, out=to.i2h[: 2 * units])
-        xp.dot(gradients[:units], data, out=to.i2h[2 * units :])
-        xp.dot(gradients[units:], before, out=to.h2h)
-        sums = row_sums(xp, gradients)
+        units, write = self.units, self.products.write
+        write(gradients[units : 3 * units], (data, to.i2h[: 2 * units]))
+        write(gradients[:units], (data, to.i2h[2 * units :]))
+        write(gradients[units:], (before, to.h2h))
+        sums = self.products.row_sums(gradients)
         to.h2h_bias[...] = sums[units:]
         to.i2h_bias[: 2 * units] = sums[units : 3 * units]
         to.i2h_bias[2 * units :] = sums[:units]
 
     def to_data(self, gradients: Array) -> Array:
         units, i2h = self.units, self.weights.i2h
-        result = self.xp.dot(gradients[units : 3 * units].T, i2h[: 2 * units])
-        result += self.xp.dot(gradients[:units].T, i2h[2 * units :])
+        result = self.products.dot(gradients[units : 3 * units].T, i2h[: 2 * units])
+        result += self.products.dot(gradients[:units].T, i2h[2 * units :])
         return result
 
 

@@ -13,26 +13,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from ..base import ArgumentError, MXNetError, OutOfRangeError
-from ..op import (
-    NOT_GIVEN,
-    Array,
-    How,
-    Kind,
-    Op,
-    Shape,
-    Spec,
-    T,
-    apply,
-    attributes,
-    beside,
-    filled,
-    hidden,
-    is_constant,
-    register,
-    require_ndim,
-    same_dtype,
-)
+from ..op import NOT_GIVEN, Array, How, Kind, Op, Shape, Spec, T, apply, attributes, beside, hidden, is_constant, register
+from ..rules import filled, require_ndim, same_dtype
 from .checks import accurate, require_choice, require_float, require_input, require_shape
 from .recurrence import RECURRENCES, Course, Recurrence, Weights, weight_shapes
 
@@ -157,7 +142,8 @@ class Recurrent(Op):
         return each * (self.num_layers * self.directions) + outputs * (2 if self.drops else 1)
 
     def kept_count(self, data: Shape) -> int:
-        return sum(map(math.prod, self.kept_shapes(data))) or 1
+        """The numbers of all, and one more, which says in which order the axes of what is saved lie: see `turned`."""
+        return sum(map(math.prod, self.kept_shapes(data))) + 1
 
     def kept(self, vector: Array, data: Shape) -> tuple[list[list[Array]], list[Array], list[Array]]:
         """Views: saved arrays for each layer and direction, outputs of the layers but the last, and dropout's factors of those."""
@@ -172,6 +158,17 @@ class Recurrent(Op):
         saved = [views[number * each : (number + 1) * each] for number in range(self.num_layers * self.directions)]
         return saved, views[count : count + between], views[count + between :]
 
+    def turned(self, vector: Array, saved: list[list[Array]]) -> list[list[Array]]:
+        """What was saved in the other order: with the batch first, where it is wanted last, or the other way."""
+
+        def other(array: Array) -> Array:
+            steps, rows, batch = array.shape
+            if vector[-1]:
+                return array.reshape(steps, batch, rows).transpose(0, 2, 1)
+            return array.transpose(0, 2, 1).copy().reshape(array.shape)
+
+        return [[other(array) for array in each] for each in saved]
+
     def of_direction(self, output: Array, direction: int) -> Array:
         """The part of a layer's output (T, N, D R) that one direction makes."""
         return output[:, :, direction * self.length : (direction + 1) * self.length]
@@ -185,6 +182,7 @@ class Recurrent(Op):
     def forward(
         self,
         xp: Any,
+        recurrence: Any,
         data: Array,
         parameters: Array,
         states: Sequence[Array],
@@ -192,7 +190,10 @@ class Recurrent(Op):
         vector: Array | None,
         key: Any,
     ) -> tuple[Array, list[Array]]:
-        """The output and the last states, all of one floating dtype; `vector` takes what the backward pass needs, if it is there."""
+        """The output and the last states, all of one floating dtype; `vector` takes what the backward pass needs, if it is there.
+
+        `recurrence`: a class of recurrence.py, or what is called as they are.
+        """
         saved, between, masks = ([], [], []) if vector is None else self.kept(vector, data.shape)
         finals = [xp.empty(each.shape, data.dtype) for each in states]
         courses = self.courses(xp, len(data), lengths)
@@ -206,7 +207,7 @@ class Recurrent(Op):
             for direction, each in enumerate(weights):
                 number = layer * self.directions + direction
                 first = [state[number] for state in states]
-                last = self.recurrence(xp, each, self.clip).forward(
+                last = recurrence(xp, each, self.clip).forward(
                     inputs, first[0], first[1] if self.has_cell else None, courses[direction],
                     self.of_direction(output, direction), saved[number] if saved else (),
                 )  # fmt: skip
@@ -216,6 +217,8 @@ class Recurrent(Op):
                 drawn = generator.random(output.shape, dtype=xp.float32)
                 xp.multiply(drawn >= self.p, data.dtype.type(1 / (1 - self.p)), out=masks[layer], dtype=data.dtype)
                 output = output * masks[layer]
+        if vector is not None:
+            vector[-1] = recurrence.batch_first
         return output, finals
 
 
@@ -282,13 +285,17 @@ class RecurrentLayer(Recurrent):
         lengths = filled(lengths, (batch,), data) if self.use_sequence_length else lengths
         return (data, parameters, state, cell, lengths)[: 3 + len(others)]
 
-    def kernel(
-        self, xp: Any, data: Array, parameters: Array, state: Array, state_cell: Array | None = None,
+    def kernel(self, xp: Any, *arrays: Any, key: Any = None) -> tuple[Array, ...]:
+        return self.run(xp, self.recurrence, *arrays, **({} if key is None else {"key": key}))
+
+    def run(
+        self, xp: Any, recurrence: Any, data: Array, parameters: Array, state: Array, state_cell: Array | None = None,
         sequence_length: Array | None = None, key: Any = None,
     ) -> tuple[Array, ...]:  # fmt: skip
+        """The outputs, with steps as `recurrence` makes them."""
         wide = [accurate(xp, each) for each in (data, parameters, state, state_cell) if each is not None]
         vector = beside(xp, parameters, (self.kept_count(data.shape),), wide[0].dtype) if self.training else None
-        output, finals = self.forward(xp, wide[0], wide[1], wide[2:], sequence_length, vector, key)
+        output, finals = self.forward(xp, recurrence, wide[0], wide[1], wide[2:], sequence_length, vector, key)
         results = [each.astype(data.dtype, copy=False) for each in (output, *finals)]
         return tuple(results) if vector is None else (*results, vector)
 
@@ -328,32 +335,40 @@ class RecurrentAdjoint(Recurrent):
         found = (parameters, state) if state_cell is None else (parameters, state, state_cell)
         return (data, *found) if self.wants_data else found
 
-    def kernel(
-        self, xp: Any, head: Array | None, state_head: Array | None, cell_head: Array | None, data: Array, parameters: Array,
-        state: Array, state_cell: Array | None = None, sequence_length: Array | None = None, output: Array | None = None,
-        kept: Array | None = None,
+    def kernel(self, xp: Any, *arrays: Array) -> tuple[Array, ...]:
+        return self.run(xp, self.recurrence, *arrays)
+
+    def run(
+        self, xp: Any, recurrence: Any, head: Array | None, state_head: Array | None, cell_head: Array | None, data: Array,
+        parameters: Array, state: Array, state_cell: Array | None = None, sequence_length: Array | None = None,
+        output: Array | None = None, kept: Array | None = None,
     ) -> tuple[Array, ...]:  # fmt: skip
+        """The gradients, with steps as `recurrence` makes them."""
         narrow = data.dtype
         data, parameters, *states = (accurate(xp, each) for each in (data, parameters, state, state_cell) if each is not None)
         if output is None or kept is None:
             kept = beside(xp, parameters, (self.kept_count(data.shape),), data.dtype)
-            output, _ = self.forward(xp, data, parameters, states, sequence_length, kept, None)
+            output, _ = self.forward(xp, recurrence, data, parameters, states, sequence_length, kept, None)
         output = accurate(xp, output)
         to_output = None if head is None else accurate(xp, head)
         # Gradients of the last states become, direction by direction, those of the first ones.
         heads = (state_head, cell_head)[: self.states]
         to_states = [xp.zeros_like(each) if of is None else of.astype(each.dtype) for each, of in zip(states, heads)]
         gradient = beside(xp, parameters, parameters.shape, parameters.dtype)
-        to_data = self._backward(xp, to_output, data, parameters, states, sequence_length, output, kept, to_states, gradient)
+        to_data = self._backward(
+            xp, recurrence, to_output, data, parameters, states, sequence_length, output, kept, to_states, gradient
+        )
         found = [gradient, *to_states] if to_data is None else [to_data, gradient, *to_states]
         return tuple(each.astype(narrow, copy=False) for each in found)
 
     def _backward(
-        self, xp: Any, to_output: Array | None, data: Array, parameters: Array, states: Sequence[Array], lengths: Array | None,
-        output: Array, vector: Array, to_states: Sequence[Array], gradient: Array,
+        self, xp: Any, recurrence: Any, to_output: Array | None, data: Array, parameters: Array, states: Sequence[Array],
+        lengths: Array | None, output: Array, vector: Array, to_states: Sequence[Array], gradient: Array,
     ) -> Array | None:  # fmt: skip
         """The gradient of `data`; those of the states and parameters are written into `to_states` and `gradient`."""
         saved, between, masks = self.kept(vector, data.shape)
+        if xp is np and vector[-1] != recurrence.batch_first:  # a GPU has one kind, and would be waited for
+            saved = self.turned(vector, saved)
         courses = self.courses(xp, len(data), lengths)
         weights, to_weights = (self.unpacked(each, data.shape[2]) for each in (parameters, gradient))
         for layer in range(self.num_layers - 1, -1, -1):
@@ -366,7 +381,7 @@ class RecurrentAdjoint(Recurrent):
                 number = layer * self.directions + direction
                 first = [state[number] for state in states]
                 last = [xp.ascontiguousarray(each[number].T) for each in to_states]
-                part, *to_first = self.recurrence(xp, weights[layer][direction], self.clip).backward(
+                part, *to_first = recurrence(xp, weights[layer][direction], self.clip).backward(
                     None if to_output is None else self.of_direction(to_output, direction), last[0], last[1] if self.has_cell else None,
                     inputs, first[0], first[1] if self.has_cell else None, courses[direction],
                     self.of_direction(result, direction), saved[number], to_weights[layer][direction], layer > 0 or self.wants_data,

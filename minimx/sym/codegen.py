@@ -21,22 +21,24 @@ import numpy as np
 from .. import device, kernels, storage
 from ..device import Context
 from ..engine import crew, execute
-from ..kernels import fused
-from ..op import Op, Spec
+from ..kernels import chain, fused
+from ..op import Kind, Op, Spec
 from .conventions import hint_of
 from .graph import Entry, Node
-from .groups import GroupWriter
 from .names import Names, wrapped
 from .passes.constant import Constant
 from .passes.memory import Buffer, Plan, Where, takes_out
 from .passes.typed import TypedGraph, operator
+from .runs import Kernel, Run, RunWriter, Small
 from .ufuncs import FEW, literal, written
 
 _numbers = itertools.count(1)
 
 
-class Writer(GroupWriter):
+class Writer(RunWriter):
     """Writes the function for one graph: `source` is its text, `namespace` what its names mean, `views` what it takes of the arena."""
+
+    chains = True  # whether kernels that follow each other may become one call
 
     def __init__(self, graph: TypedGraph, context: Context) -> None:
         assert graph.plan is not None
@@ -44,6 +46,7 @@ class Writer(GroupWriter):
         self.plan: Plan = graph.plan
         self.context = context
         self.planned = device.array_module(context) is np  # CuPy has a pool of its own, on the device
+        self.chains = self.planned and self.chains and chain.exists()
         self.names = Names()
         self.name = self.names.new(graph.name)
         self.names.taken.discard(self.name)  # inside, a value may be called so
@@ -57,9 +60,10 @@ class Writer(GroupWriter):
         self.outside: dict[
             Any, str
         ] = {}  # what the function calls kernels, numbers, specs and tiles, each under a key of its own
-        self.loops: dict[str, fused.Loop] = {}  # groups in machine code, by the function's names for them
+        self.loops: dict[str, fused.Loop | chain.Chain] = {}  # what runs in machine code, by the function's names for it
         self.head: list[str] = []  # comments that say what the kernels are
         self.lines: list[str] = []
+        self.run = Run()  # kernels that may become one call
         self.source = self._write()
 
     # ---- the function
@@ -70,12 +74,14 @@ class Writer(GroupWriter):
             self.values[node, 0] = name = self.names.new(node.name)
             arguments.append(name)
         for number, step in enumerate(self.plan.steps):
+            self.number = number
             if len(step) > 1 or step in self.graph.groups:
                 (self._write_group if self.planned else self._write_fused)(number, step)
             else:
                 for node in step:
                     self._write_node(node)
             self._free(number)
+        self._end_run()
         results = [self._result(position, entry) for position, entry in enumerate(self.graph.heads)]
         signature = ", ".join(["memory", "keys", *arguments])
         lines = [f"def {self.name}({signature}):"]
@@ -108,7 +114,7 @@ class Writer(GroupWriter):
             if (buffer.where is Where.KERNEL or not self.planned) and buffer.spec.nbytes >= storage.SMALL:
                 names = [self.values[entry] for entry in buffer.values if self.values.get(entry, "_") != "_"]
                 if names:
-                    self.lines.append(f"del {', '.join(names)}")
+                    self.run.after(self.lines, f"del {', '.join(names)}")
 
     # ---- one operator
 
@@ -124,13 +130,38 @@ class Writer(GroupWriter):
         inputs = [None if entry is None else self.graph.specs[entry] for entry in node.inputs]
         shapes = ", ".join(str(spec.shape) for spec, name in zip(specs, names) if name != "_")
         library = None if not self.planned else kernels.faster(op, inputs, self.context)
+
+        def lines(out: str | None, target: str | None) -> list[str]:
+            found = None
+            if library is None:
+                number = self._number if specs[0].size <= FEW else literal
+                found = written(op, names[0], arguments, inputs, specs[0], target, number)
+            found = found or [self._call(node, op, names, arguments, specs, out, library)]
+            return [f"{line}  # {shapes}" for line in found]
+
         # NumPy's functions make small arrays faster than we can.
         target = "" if self._is_fresh(node) and 0 < specs[0].nbytes < storage.SMALL and specs[0].shape else out
-        lines = None
-        if library is None:
-            lines = written(op, names[0], arguments, inputs, specs[0], target, self._number if specs[0].size <= FEW else literal)
-        lines = lines or [self._call(node, op, names, arguments, specs, out, library)]
-        self.lines += [f"{line}  # {shapes}" for line in lines]
+        plain = lines(out, target)
+        if op.aliases:
+            self.run.beside(self.lines, plain)
+            return
+        given = [argument for argument in arguments if argument != "None"]
+        if self.planned and library is None and self._write_sum(op, given, names[0], inputs, specs[0], plain):
+            return
+        link: Kernel | None = library
+        if link is None and self.chains:
+            link = self._small(op, inputs, specs[0])
+        if out is None or link is None or not (isinstance(link, Small) or chain.can_link(link)):
+            self._end_run()
+            self.lines += plain
+            return
+
+        def otherwise() -> list[str]:
+            if isinstance(link, Small) and op.kind is Kind.GEMM:  # all runs are to give the same bits, whoever makes the call
+                return [f"{self._call(node, op, names, arguments, specs, names[0], link.make())}  # {shapes}"]
+            return lines(names[0], names[0])
+
+        self._add(link, [*given, names[0]], plain, [f"{names[0]} = {out}  # {shapes}"], otherwise)
 
     def _call(
         self,
@@ -163,7 +194,9 @@ class Writer(GroupWriter):
         self.namespace[name] = kernel if writes else _settled(op, specs, self.context, library)
         attributes = ", ".join(f"{key}={value}" for key, value in op.attrs().items())
         attributes = attributes.encode("unicode_escape").decode()  # a line break in a text must not end the comment
-        self.head.append(f"# {name} is the kernel of {op.name}({attributes}){'' if library is None else ', by oneDNN'}")
+        self.head.append(
+            f"# {name} is the kernel of {op.name}({attributes}){'' if library is None else f', by {library.library}'}"
+        )
         if key is not None:
             self.outside[key] = name
         return name

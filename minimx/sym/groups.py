@@ -9,8 +9,8 @@ Which operators form a group the pass of fusion says (passes/fusion.py). On a GP
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..engine import execute
 from ..kernels import cupy, folds, fused, groups
@@ -22,6 +22,9 @@ from .passes.memory import Plan, Where, takes_out
 from .passes.typed import TypedGraph, operator
 from .ufuncs import written
 
+if TYPE_CHECKING:
+    from .runs import Kernel, Run
+
 
 class GroupWriter:
     """The part of codegen.Writer that writes groups: lines of the function, `lines`, and what it knows of values."""
@@ -30,7 +33,9 @@ class GroupWriter:
     plan: Plan
     names: Names
     values: dict[Entry, str]  # their names in the function
-    loops: dict[str, fused.Loop]  # groups in machine code, by the function's names for them
+    loops: dict[str, Any]  # groups in machine code, and chains, by the function's names for them
+    run: Run  # kernels that may become one call
+    chains: bool
     head: list[str]
     lines: list[str]
 
@@ -42,21 +47,26 @@ class GroupWriter:
         )
         outer = {entry: self.values[entry] for entry in operands}  # operand or result -> the name of its array
         made = [(node, 0) for node in step if self.plan.buffers[node, 0].where is not Where.TILE]
+        places = []
         for node, _ in made:
             outer[node, 0] = self._name(node, 0)
             memory = self._memory(node) or self._fresh(self.graph.specs[node, 0])
-            self.lines.append(f"{outer[node, 0]} = {memory}  # {self.graph.specs[node, 0].shape}")
+            places.append(f"{outer[node, 0]} = {memory}  # {self.graph.specs[node, 0].shape}")
         loop = self._loop(number, step, operands, made)
+        if loop is None:
+            self._end_run()
+            self.lines += places
         before = len(self.lines)
         if self._is_tiled(step) and (loop is None or self.graph.specs[step[0], 0].size > execute.TILE):
             self._write_tiles(number, step, outer)
         else:
             self._write_one_by_one(step, outer)
-        if loop:
-            self.lines[before:] = [
-                f"if not {loop}({', '.join(outer.values())}):",
-                *(f"    {line}" for line in self.lines[before:]),
-            ]
+        if loop is None:
+            return
+        arrays = list(outer.values())
+        lines = [f"if not {loop}({', '.join(arrays)}):", *(f"    {line}" for line in self.lines[before:])]
+        del self.lines[before:]
+        self._add(self.loops[loop], arrays, [*places, *lines], places, lambda: lines)
 
     def _is_tiled(self, step: tuple[Node, ...]) -> bool:
         return all(fits_tiles(self.graph, node) for node in step)
@@ -99,8 +109,10 @@ class GroupWriter:
     def _loop(self, number: int, step: tuple[Node, ...], operands: list[Entry], made: list[Entry]) -> str | None:
         """The name of the group's loop in machine code; None if it has none."""
         loop = self._compiled_loop(step, operands, made) if fused.compiles() else None
-        if loop is None:
-            return None
+        return None if loop is None else self._enter_loop(number, loop)
+
+    def _enter_loop(self, number: int, loop: fused.Loop) -> str:
+        """A name for a loop."""
         name = self._called(("loop", number), f"loop{number}", loop)
         self.loops[name] = loop
         self.head.append(f"# {name} is a loop in machine code: {loop.title}")
@@ -164,6 +176,14 @@ class GroupWriter:
         raise NotImplementedError
 
     def _fresh(self, spec: Spec) -> str:
+        raise NotImplementedError
+
+    def _add(
+        self, kernel: Kernel, arrays: list[str], plain: list[str], memory: list[str], otherwise: Callable[[], list[str]]
+    ) -> None:
+        raise NotImplementedError
+
+    def _end_run(self) -> None:
         raise NotImplementedError
 
     def _kernel(self, op: Op, specs: list[Spec], writes: bool) -> str:

@@ -26,6 +26,7 @@ LOOP = "    for low, high in tiles:"  # of a group's function
 class TimedWriter(Writer):
     """Writes the function with the clock. It takes the same arguments and the same arena as the one without."""
 
+    chains = False  # inside one no operator can be timed
     looped = False  # whether the group that is written is a loop in machine code: inside it no operator can be timed
 
     def _write(self) -> str:

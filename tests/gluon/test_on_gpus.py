@@ -69,7 +69,7 @@ def test_training_on_two_gpus(hybrid: bool, store: str) -> None:
         want = trained([gpu(0), gpu(1)], hybrid, store=store)
     for seed in range(2):
         with fake_gpus(2, seed):
-            equal(trained([gpu(0), gpu(1)], hybrid, store=store), want, 1e-6)
+            equal(trained([gpu(0), gpu(1)], hybrid, store=store), want, 5e-6)  # on a CPU oneDNN makes products, in another order
 
 
 @pytest.mark.skipif(mx.num_gpus() < 1, reason="needs a GPU")

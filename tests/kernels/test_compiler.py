@@ -94,6 +94,27 @@ def test_functions_and_loops_in_loops() -> None:
     np.testing.assert_array_equal(run(source, x, "float32", 10.0), want)
 
 
+@pytest.mark.parametrize("lanes", [4, 8])
+def test_vectors(lanes: int) -> None:
+    """Loads and stores from any element on, numbers repeated, arithmetic, and a choice between two."""
+    source = f"""void loop(float *a, float *y, long low, long high) {{
+        float{lanes} sum = float{lanes}(0.5f);
+        for (long i = low; i < high / {lanes} - 1; i++) {{
+            float{lanes} x = a[i * {lanes} + 1 : {lanes}];
+            sum = fma(x, float{lanes}(2.0f), sum);
+            y[i * {lanes} + 1 : {lanes}] = i > 0 ? -x * x + 1.0f : x - a[i * {lanes} + 1];
+        }}
+        y[high - {lanes} : {lanes}] = sum;
+    }}"""
+    x = np.arange(6 * lanes, dtype="float32")
+    rows = x[1 : 1 + 5 * lanes].reshape(5, lanes)
+    want = np.zeros_like(x)
+    want[1 : 1 + lanes] = rows[0] - rows[0, 0]
+    want[1 + lanes : 1 + 5 * lanes] = (1 - rows[1:] ** 2).reshape(-1)
+    want[-lanes:] = 0.5 + 2 * rows.sum(0)
+    np.testing.assert_array_equal(run(source, x), want)
+
+
 @pytest.mark.parametrize("size", [0, 1, 2, 7, 8, 15, 16, 17, 31, 63, 64, 65, 100])
 def test_every_length(size: int) -> None:
     x = np.linspace(-1, 1, size, dtype="float32")
@@ -109,6 +130,10 @@ def test_every_length(size: int) -> None:
         ("y[i] = 1.0f", "';' is wanted"),
         ("y[i] = (1.0f;", "is wanted"),
         ("y[i] = 'a';", "not of the language"),
+        ("y[i : 5] = 1.0f;", "there is no type float5"),
+        ("y[i] = y[i : 4];", "a float4 is no float"),
+        ("y[i : 4] = y[i : 8];", "a float8 is no float"),
+        ("y[i] = y[i : 4] < y[i : 4] ? 1.0f : 0.0f;", "float4 has no <"),
     ],
 )
 def test_what_is_not_of_the_language(statement: str, message: str) -> None:

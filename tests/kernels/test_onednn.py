@@ -15,6 +15,7 @@ import minimx as mx
 from minimx import kernels, nd
 from minimx.kernels import threads
 from minimx.kernels.onednn import products
+from minimx.kernels.onednn.primitive import Routine
 from minimx.op import REGISTRY, Op, Spec
 from minimx.ops.batchnorm import BatchNormBackward, BatchNormLayer
 from minimx.ops.conv import ConvolutionData, ConvolutionLayer, ConvolutionWeight
@@ -35,8 +36,10 @@ ROWS = [(name, case) for name, case in CASES.items() if REGISTRY[case.op].name i
 
 @pytest.fixture(autouse=True)
 def all_sizes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Small products are left to NumPy; here they are not."""
+    """Small products, and what the library has slow code for, are left to NumPy, max pooling to loops; here they are not."""
     monkeypatch.setattr(products, "SMALL", 0)
+    monkeypatch.setattr(Routine, "is_reference", False)
+    monkeypatch.setattr(kernels, "WRITTEN", {})
     kernels.forget()
     yield
     kernels.forget()

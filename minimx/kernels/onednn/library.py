@@ -29,7 +29,7 @@ TRAINING, INFERENCE, BACKWARD = 64, 96, 128
 DIRECT, DIRECT_TRANSPOSED = 1, 10  # ways to convolve
 POOL_MAX, POOL_AVERAGE_PADDED, POOL_AVERAGE = 511, 767, 1023
 SOFTMAX = 196608
-USE_STATISTICS, USE_SCALE, USE_SHIFT = 1, 2, 4  # of a normalisation
+USE_STATISTICS, USE_SCALE, USE_SHIFT = 1, 2, 4  # of a normalization
 SOURCE, RESULT, WEIGHTS, BIAS, MEAN, VARIANCE, SCALE, SHIFT, WORKSPACE, SCRATCHPAD = 1, 17, 33, 41, 49, 50, 51, 52, 64, 80
 TO_SOURCE, TO_RESULT, TO_WEIGHTS, TO_BIAS, TO_SCALE, TO_SHIFT = 129, 145, 161, 169, 255, 256  # gradients
 LAYOUT_OF = {
@@ -49,6 +49,14 @@ MOST_AXES = 12
 OPENMP, SEQUENTIAL = 2, 1  # what threads a library may be built with
 
 Lengths = c_int64 * MOST_AXES
+
+CALLED = ("dnnl_memory_set_data_handle", "dnnl_primitive_execute")
+TEAM = (
+    "omp_set_num_threads",
+    "omp_get_thread_num",
+    "omp_get_num_threads",
+    "GOMP_parallel",
+)  # OpenMP's, and what a compiler makes of it
 
 
 class Argument(ctypes.Structure):
@@ -132,9 +140,14 @@ class Library:
         self.execute_quickly = self.quick.dnnl_primitive_execute
         self.set_handle = self.quick.dnnl_memory_set_data_handle
         self.engine = self.new("engine_create", CPU, 0)
-        parallel = version.runtime == OPENMP
-        self.set_threads = self.quick.omp_set_num_threads if parallel else lambda number: None
-        self.get_threads = self.quick.omp_get_max_threads if parallel else lambda: 1
+        self.is_parallel = version.runtime == OPENMP
+        self.set_threads = self.quick.omp_set_num_threads if self.is_parallel else lambda number: None
+        self.get_threads = self.quick.omp_get_max_threads if self.is_parallel else lambda: 1
+        #: Where the functions lie that machine code calls (kernels/chain.py).
+        self.addresses = {name: self._address(name) for name in (*CALLED, *(TEAM if self.is_parallel else ()))}
+
+    def _address(self, function: str) -> int:
+        return ctypes.cast(getattr(self.quick, function), c_void_p).value or 0
 
     def new(self, function: str, *arguments: Any) -> int:
         """The handle that `function` makes. Raises MXNetError."""

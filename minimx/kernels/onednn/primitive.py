@@ -43,8 +43,9 @@ PostOps = tuple["Eltwise | Sum", ...]
 class Primitive:
     """A compiled primitive. It owns its description, which knows its layouts."""
 
-    def __init__(self, lib: Library, description: int) -> None:
+    def __init__(self, lib: Library, kind: str, description: int) -> None:
         self.lib = lib
+        self.kind = kind
         self.description = description
         self.handle = lib.new("primitive_create", description)
 
@@ -64,6 +65,11 @@ class Primitive:
         text = ctypes.c_char_p()
         self.lib.quick.dnnl_primitive_desc_query(self.description, IMPLEMENTATION, 0, ctypes.byref(text))
         return (text.value or b"").decode()
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it is code for any processor, written to be compared with."""
+        return self.kind != "reorder" and self.implementation.startswith(("ref", "simple"))
 
 
 def primitive(kind: str, *arguments: Any, post: PostOps = ()) -> Primitive | None:
@@ -88,7 +94,7 @@ def primitive(kind: str, *arguments: Any, post: PostOps = ()) -> Primitive | Non
     finally:
         lib.quick.dnnl_post_ops_destroy(operations)
         lib.quick.dnnl_primitive_attr_destroy(attributes)
-    return None if description is None else Primitive(lib, description)
+    return None if description is None else Primitive(lib, kind, description)
 
 
 def _handle(argument: Any) -> Any:
@@ -149,6 +155,7 @@ class Routine:
         self.ordinary: int | None = (
             None  # the array that must not hold NaN or infinity, of which the primitives make something else
         )
+        self.small = False  # NumPy starts so little work sooner
         self.brief = False  # all of it takes less time than another thread needs to take over Python's lock
         self.count = 0  # arrays of a call
         self.nbytes = 0  # of its own memory
@@ -206,6 +213,11 @@ class Routine:
         code = primitive("reorder", self.values[source].layout, self.values[target].layout)
         assert code is not None
         self.add(code, {SOURCE: source, RESULT: target}, self.values[target].layout.nbytes < BRIEF)
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether some of it is code that is there to be right, not to be fast: NumPy's is faster. (Reorders are all `simple`.)"""
+        return any(code.is_reference for code, _, _ in self.steps)
 
     @property
     def implementation(self) -> str:

@@ -2,7 +2,7 @@
 
 They are no faster than BLAS's on most processors. They are here for their threads: BLAS's keep a core busy for some milliseconds after a
 product, in which OpenMP's, which compute the convolutions before and after it, would have to wait. BLAS uses one thread for a small
-product, so those stay with NumPy, which starts them sooner.
+product, so those stay with NumPy, which starts them sooner, but where they are part of a chain (kernels/chain.py).
 """
 
 from __future__ import annotations
@@ -40,9 +40,8 @@ def product(
     batch: int = 0,
     bias: bool = False,
 ) -> Routine | None:
-    """The product of matrices of (rows, inner) and (inner, columns), or of stacks of `batch`; None if NumPy's is as good."""
-    work = float(max(batch, 1)) * rows * inner * columns
-    if work <= SMALL:
+    """The product of matrices of (rows, inner) and (inner, columns), or of stacks of `batch`."""
+    if not rows or not inner or not columns:
         return None
     stack = (batch,) if batch else ()
     left, right = _matrix(stack, rows, inner, transpose_a), _matrix(stack, inner, columns, transpose_b)
@@ -56,6 +55,7 @@ def product(
     if code is None:
         return None
     run = Routine(context)
+    run.small = float(max(batch, 1)) * rows * inner * columns <= SMALL
     arguments = {SOURCE: run.array(left), WEIGHTS: run.array(right)}
     if shift is not None:
         arguments[BIAS] = run.array(shift)
