@@ -50,7 +50,8 @@ def getenv(name: str) -> str | None:
 def setenv(name: str, value: str | None) -> None:
     """Set the environment variable `name`, or remove it where `value` is None.
 
-    The settings of minimx (MXNET_ENGINE_TYPE, MXNET_CPU_WORKER_NTHREADS, ...) are read when it is imported, or when a training begins.
+    The settings of minimx (MXNET_ENGINE_TYPE, MXNET_CPU_WORKER_NTHREADS, ...) are read when it is imported, or when a graph is made or a
+    training begins.
     **Source** MXNet `util.setenv`.
     """
     if value is None:

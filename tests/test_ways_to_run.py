@@ -29,7 +29,7 @@ from minimx.engine import execute
 from minimx.kernels import machine
 from minimx.op import Kind
 from minimx.sym import passes
-from minimx.sym.passes import fusion
+from minimx.sym.passes import fusion, mirror
 from minimx.sym.passes.memory import Where, _Planner, takes_out
 from minimx.sym.passes.typed import operator
 
@@ -330,6 +330,15 @@ def without_passes(case: Case) -> Log:
         return hybrid(case)
 
 
+def mirrored(case: Case) -> Log:
+    """What is cheap is computed again for the gradients, however small it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MXNET_BACKWARD_DO_MIRROR", "1")
+        patch.setattr(mirror, "LOOPED", 1)
+        patch.setattr(mirror, "CHAIN", 1 + case.number % 8)
+        return hybrid(case)
+
+
 def in_machine_code(case: Case) -> Log:
     """Groups are loops from the first run on, however small."""
     with pytest.MonkeyPatch.context() as patch:
@@ -515,7 +524,8 @@ def by_executor(case: Case) -> Log:
 
 
 ANY = (
-    hybrid, hybrid_after, hybrid_parts, without_a_pass, without_passes, imported, copied, naive, lazy, bulked, inside_another, on_a_gpu,
+    hybrid, hybrid_after, hybrid_parts, without_a_pass, without_passes, mirrored, imported, copied, naive, lazy, bulked, inside_another,
+    on_a_gpu,
 )  # fmt: skip
 
 #: With the steps that each can do.

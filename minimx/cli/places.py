@@ -22,6 +22,8 @@ CHOICES = {
     ("MINIMX_KERNELS", "numpy"): "oneDNN and compiled loops are off",
     ("MINIMX_JIT", "off"): "chains of elementwise operations are not compiled",
     ("MXNET_ENGINE_TYPE", "NaiveEngine"): "nothing runs at the same time, and each line waits for its result",
+    ("MXNET_BACKWARD_DO_MIRROR", "1"): "gradients of graphs take less memory and more time",
+    ("MXNET_MEMORY_OPT", "1"): "gradients of graphs take less memory and more time",
     ("MINIMX_LAZY", "1"): "nothing runs until a value is asked for",
 }
 #: Packages by what they are for.

@@ -3,7 +3,7 @@
 In training the statistics are those of the batch, and the data's gradient goes through them, too. Otherwise they are the running means
 of those, two *auxiliary states*: arrays that no gradient changes, but, as in MXNet, the backward pass of training, so that a forward pass
 without a backward one leaves them alone. All work goes a few examples at a time, so that the passes over the data after the first find it
-in cache, and on all cores. Normalisations within an example are in norm.py. Book: chapter 4.
+in cache, and on all cores. Normalizations within an example are in norm.py. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -12,22 +12,8 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import DTypeError, ShapeError
-from ..op import (
-    NOT_GIVEN,
-    Array,
-    How,
-    Op,
-    Shape,
-    Spec,
-    T,
-    apply,
-    attributes,
-    filled,
-    hidden,
-    normalize_axis,
-    register,
-    same_dtype,
-)
+from ..op import NOT_GIVEN, Array, How, Op, Shape, Spec, T, apply, attributes, beside, hidden, register
+from ..rules import filled, normalize_axis, same_dtype
 from .binary import broadcast_mul, broadcast_sub
 from .checks import along_axis, on_all_cores, require_float, require_shape
 
@@ -68,12 +54,16 @@ def parts(shape: Shape) -> list[tuple[int, slice]]:
     return [(number, slice(start, start + step)) for number, start in enumerate(range(0, shape[0], step))]
 
 
-def across(xp: Any, shape: Shape, *vectors: Array) -> list[Array]:
-    """Vectors of one number for each channel in a shape that broadcasts to data seen as `shape`."""
-    if shape[1] * shape[2] > TOGETHER:
-        return [vector[:, None] for vector in vectors]
+def across(xp: Any, seen: Array, *vectors: Array) -> list[Array]:
+    """Vectors of one number for each channel in a shape that broadcasts to data, `seen` as (before, channels, after)."""
+    columns = [vector[:, None] for vector in vectors]
+    if math.prod(seen.shape[1:]) > TOGETHER:
+        return columns
     # A pass with two arrays takes half the time of one with an array and a number for each of its runs.
-    return [xp.repeat(vector, shape[2]).reshape(shape[1:]) for vector in vectors]
+    repeated = [beside(xp, seen, seen.shape[1:], vector.dtype) for vector in vectors]
+    for memory, column in zip(repeated, columns):
+        memory[...] = column
+    return repeated
 
 
 def products(xp: Any, lhs: Array, rhs: Array) -> Array:
@@ -161,8 +151,8 @@ class BatchNormLayer(Channels):
         if self.of_batch:
             mean, variance = self.statistics(xp, seen, exact)
         scale = 1 / xp.sqrt(variance + exact.type(self.eps))
-        result = xp.empty(shape, data.dtype)
-        centre, slope, shift = across(xp, shape, mean, scale if self.fix_gamma else scale * gamma, beta)
+        result = beside(xp, data, shape, data.dtype)
+        centre, slope, shift = across(xp, seen, mean, scale if self.fix_gamma else scale * gamma, beta)
 
         def some(work: list[tuple[int, slice]]) -> None:
             for _, part in work:
@@ -240,11 +230,11 @@ def statistics(xp: Any, seen: Array, exact: Any) -> tuple[Array, Array]:
         return xp.zeros(seen.shape[1], exact), xp.zeros(seen.shape[1], exact)
     first = seen[ranges[0][1]]
     guess = sums(xp, first.astype(exact, copy=False)) / exact.type(first.shape[0] * first.shape[2])
-    (centre,) = across(xp, seen.shape, guess)
+    (centre,) = across(xp, seen, guess)
     found = xp.empty((len(ranges), 2, seen.shape[1]), exact)
 
     def some(work: list[tuple[int, slice]]) -> None:
-        memory = xp.empty(first.shape, exact)
+        memory = beside(xp, seen, first.shape, exact)
         for number, part in work:
             centred = xp.subtract(seen[part], centre, out=memory[: len(seen[part])])
             found[number, 0], found[number, 1] = sums(xp, centred), products(xp, centred, centred)
@@ -298,14 +288,14 @@ class BatchNormBackward(Channels):
         mean, scale = mean.astype(exact, copy=False), scale.astype(exact, copy=False)
         self.move(moving_mean, mean)
         self.move(moving_var, 1 / (scale * scale) - exact.type(self.eps))
-        (centre,), ranges = across(xp, shape, mean), parts(shape)
+        (centre,), ranges = across(xp, seen, mean), parts(shape)
         found = xp.zeros((max(len(ranges), 1), 2, shape[1]), exact)
-        result = xp.empty(shape, data.dtype)
+        result = beside(xp, data, shape, data.dtype)
 
         def summed_up(work: list[tuple[int, slice]]) -> None:
             if not work:  # no example at all
                 return
-            memory = xp.empty(seen[ranges[0][1]].shape, exact)
+            memory = beside(xp, seen, seen[ranges[0][1]].shape, exact)
             for number, part in work:
                 centred = xp.subtract(seen[part], centre, out=memory[: len(seen[part])])
                 given = heads[part].astype(exact, copy=False)
@@ -317,7 +307,7 @@ class BatchNormBackward(Channels):
         of_ones, of_itself = self.averages(xp, to_beta, to_gamma, shape[0] * shape[2])
         one, itself, slope = across(
             xp,
-            shape,
+            seen,
             of_ones,
             scale * of_itself,
             scale if self.fix_gamma else scale * gamma.astype(exact, copy=False),
@@ -415,9 +405,9 @@ def BatchNorm(
     moving + (1 - momentum) of the batch`. Otherwise, and with `use_global_stats`, they are the running ones.
 
     **Shapes** data and result (..., C, ...) with C at `axis`, the others (C,); they are float32 where data is float16. **Args**
-    `fix_gamma`: gamma counts as 1, and gets no gradient; `output_mean_var`: see below; `cudnn_off` and the ranges for quantisation change
+    `fix_gamma`: gamma counts as 1, and gets no gradient; `output_mean_var`: see below; `cudnn_off` and the ranges for quantization change
     nothing. **Returns** the result; with `output_mean_var` a list of it, the means, and `1 / sqrt(variance + eps)`. **Gradient**
-    `(h - mean(h) - z mean(h z)) / sqrt(variance + eps)` with h = gamma g and z the standardised data. **Source** MXNet `BatchNorm` (which
+    `(h - mean(h) - z mean(h z)) / sqrt(variance + eps)` with h = gamma g and z the standardized data. **Source** MXNet `BatchNorm` (which
     also overwrites gamma with 1 if `fix_gamma`); Ioffe and Szegedy, 2015.
     """
     op = BatchNormLayer(

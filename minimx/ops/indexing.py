@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import FLOAT32, ArgumentError, DTypeError, OutOfRangeError, ShapeError, shown
-from ..op import Array, How, Op, Shape, Spec, T, Tensor, apply, normalize_axis, register
+from ..op import Array, How, Op, Shape, Spec, T, Tensor, apply, beside, register
+from ..rules import normalize_axis
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -71,7 +72,8 @@ def add_rows(xp: Any, total: int, rows: Array, values: Array) -> Array:
     wide = np.dtype(np.float32) if dtype == np.float16 else dtype
     rows, values = rows.reshape(-1), values.astype(wide, copy=False)
     count, width = values.shape
-    flat = xp.zeros(total * width, wide)
+    flat = beside(xp, values, (total * width,), wide)
+    flat[...] = 0
     if width == 1:
         xp.add.at(flat, rows, values.reshape(-1))
     elif width:
@@ -191,7 +193,11 @@ class EmbeddingLookup(Op):
         return weight.with_shape((*data.shape, self.output_dim))
 
     def kernel(self, xp: Any, data: Array, weight: Array) -> Array:
-        return xp.take(weight, resolve(xp, self, data, self.input_dim, "clip"), axis=0)
+        rows = resolve(xp, self, data, self.input_dim, "clip")
+        if xp is not np:
+            return xp.take(weight, rows, axis=0)
+        out = beside(np, weight, (*data.shape, weight.shape[1]), weight.dtype)
+        return np.take(weight, rows, axis=0, out=out, mode="clip")  # in another mode NumPy writes into a copy of `out` first
 
     def vjp(self, g: Any, y: Any, data: Any, weight: Any) -> tuple[Any, ...]:
         return None, apply(TakeAdjoint(0, "clip", self.input_dim), g, data)

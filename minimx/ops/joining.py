@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
 from ..fields import converted
-from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register, same_dtype, same_shape, unified
+from ..op import Array, How, Op, Shape, Spec, T, apply, beside, register
+from ..rules import normalize_axis, same_dtype, same_shape, unified
 from .products import joined
 from .reduce import Sum
 from .shape import as_shape, reshape_to
@@ -185,7 +186,8 @@ class Parts(Op):
         parts = []
         for low, high in itertools.pairwise(self.edges(data.shape[axis])):
             part = data[(*around, low if self.squeeze_axis else slice(low, high))]
-            parts.append(xp.array(part, order="C", ndmin=1))
+            parts.append(beside(xp, data, part.shape or (1,), data.dtype))
+            parts[-1][...] = part
         return tuple(parts) if len(parts) > 1 else parts[0]
 
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:

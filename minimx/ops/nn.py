@@ -1,6 +1,6 @@
 """The layers of a network that have no subject of their own: fully connected, leaky rectifiers, dropout.
 
-Softmax is in softmax.py, normalisations are in norm.py, the output layers that start a backward pass in loss.py. A fully
+Softmax is in softmax.py, normalizations are in norm.py, the output layers that start a backward pass in loss.py. A fully
 connected layer is one product of matrices and one addition, and its gradient is two products and a sum. Book: chapters 1 and 4.
 """
 
@@ -10,24 +10,8 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, MXNetError, ShapeError
-from ..op import (
-    NOT_GIVEN,
-    Array,
-    How,
-    Kind,
-    Op,
-    Shape,
-    Spec,
-    T,
-    apply,
-    attributes,
-    filled,
-    hidden,
-    is_constant,
-    normalize_axis,
-    register,
-    same_dtype,
-)
+from ..op import NOT_GIVEN, Array, How, Kind, Op, Shape, Spec, T, apply, attributes, beside, hidden, is_constant, register
+from ..rules import filled, normalize_axis, same_dtype
 from .binary import broadcast_mul
 from .checks import require_choice, require_float, require_input, require_shape
 from .linalg import dot, product_of
@@ -359,9 +343,12 @@ class DropoutLayer(Op):
         keep = 1 - self.p
         if keep <= 0:
             raise MXNetError("Dropout: p=1 drops everything, so that nothing is left to scale up; choose p below 1")
-        drawn = key.generator(xp).random(self._mask_shape(data.shape), dtype=xp.float32)
-        mask = xp.multiply(drawn < keep, data.dtype.type(1 / keep), dtype=data.dtype)
-        return data * mask, mask
+        shape = self._mask_shape(data.shape)
+        drawn = key.generator(xp).random(dtype=xp.float32, out=beside(xp, data, shape, xp.float32))
+        mask = drawn if data.dtype == drawn.dtype else beside(xp, data, shape, data.dtype)
+        xp.less(drawn, keep, out=mask)
+        mask *= data.dtype.type(1 / keep)
+        return xp.multiply(data, mask, out=beside(xp, data, data.shape, data.dtype)), mask
 
     def vjp(self, g: Any, y: Any, data: Any) -> tuple[Any, ...]:
         if not self.active:

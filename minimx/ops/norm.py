@@ -1,6 +1,6 @@
-"""Normalisation within an example: LayerNorm, InstanceNorm, GroupNorm, L2Normalization.
+"""Normalization within an example: LayerNorm, InstanceNorm, GroupNorm, L2Normalization.
 
-The first three standardise groups of elements to mean 0 and variance 1 and then scale and shift them; they differ only in what a
+The first three standardize groups of elements to mean 0 and variance 1 and then scale and shift them; they differ only in what a
 group is: the elements along one axis, those of one channel, those of some channels. Mean and deviation are kept as further
 outputs, because the gradient needs them. BatchNorm, whose statistics go over the examples of a batch, is another subject. Book:
 chapter 4.
@@ -12,7 +12,8 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, filled, normalize_axis, register, same_dtype
+from ..op import Array, How, Op, Shape, Spec, T, apply, beside, register
+from ..rules import filled, normalize_axis, same_dtype
 from .binary import broadcast_div, broadcast_mul, broadcast_sub
 from .checks import accurate, along_axis, require_choice, require_float, require_shape
 
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
 
 def standardized(xp: Any, data: Array, axis: int, eps: float) -> tuple[Array, Array, Array]:
-    """(standardised data, mean, deviation) along `axis`; the deviation is sqrt(variance + eps)."""
+    """(standardized data, mean, deviation) along `axis`; the deviation is sqrt(variance + eps)."""
     mean = data.mean(axis, keepdims=True)
-    centred = data - mean
-    deviation = xp.sqrt(xp.square(centred).mean(axis, keepdims=True) + data.dtype.type(eps))
+    centred = xp.subtract(data, mean, out=beside(xp, data, data.shape, data.dtype))
+    squares = xp.square(centred, out=beside(xp, data, data.shape, data.dtype))
+    deviation = xp.sqrt(squares.mean(axis, keepdims=True) + data.dtype.type(eps))
     centred /= deviation
     return centred, mean, deviation
 
@@ -32,7 +34,7 @@ def standardized(xp: Any, data: Array, axis: int, eps: float) -> tuple[Array, Ar
 def standardized_vjp(to_result: Any, to_mean: Any, to_deviation: Any, result: Any, deviation: Any, axis: int) -> Any:
     """Gradient of the data from those of the three values of `standardized`, any of which may be None.
 
-    A standardised group keeps its mean and variance whatever its elements do, so the gradient has no part along 1 and along
+    A standardized group keeps its mean and variance whatever its elements do, so the gradient has no part along 1 and along
     itself.
     """
     total = None
@@ -148,11 +150,11 @@ def LayerNorm(
     output_mean_var: bool = False,
     **how: Unpack[How],
 ) -> T:
-    """Standardise along one axis, then scale and shift: `y = gamma (data - mean) / sqrt(variance + eps) + beta`.
+    """Standardize along one axis, then scale and shift: `y = gamma (data - mean) / sqrt(variance + eps) + beta`.
 
     **Shapes** data and result (..., C), gamma and beta (C,), C the length of `axis`. **Returns** the result; with
     `output_mean_var` a list of it, the means and the deviations `sqrt(variance + eps)`, of length 1 along `axis`. **Gradient**
-    `(h - mean(h) - z mean(h z)) / deviation` with h = gamma g and z the standardised data. **Source** MXNet `LayerNorm`; Ba et
+    `(h - mean(h) - z mean(h z)) / deviation` with h = gamma g and z the standardized data. **Source** MXNet `LayerNorm`; Ba et
     al., 2016.
     """
     return apply(LayerNormLayer(axis, eps, output_mean_var), data, gamma, beta, **how)
@@ -186,7 +188,7 @@ class InstanceNormLayer(ChannelGroups):
 
 
 def InstanceNorm(data: T, gamma: T | None = None, beta: T | None = None, eps: float = 1e-3, **how: Unpack[How]) -> T:
-    """Standardise each channel of each example, then scale and shift: `y = gamma (data - mean) / sqrt(variance + eps) + beta`.
+    """Standardize each channel of each example, then scale and shift: `y = gamma (data - mean) / sqrt(variance + eps) + beta`.
 
     **Shapes** data and result (N, C, ...), gamma and beta (C,). **Gradient** as for LayerNorm. **Source** MXNet `InstanceNorm`;
     Ulyanov et al., 2016.
@@ -217,7 +219,7 @@ def GroupNorm(
     output_mean_var: bool = False,
     **how: Unpack[How],
 ) -> T:
-    """Standardise groups of channels of each example, then scale and shift: `y = gamma (data - mean) / sqrt(variance + eps) +
+    """Standardize groups of channels of each example, then scale and shift: `y = gamma (data - mean) / sqrt(variance + eps) +
     beta`.
 
     **Shapes** data and result (N, C, ...), gamma and beta (num_groups,). **Returns** the result; with `output_mean_var` a list of

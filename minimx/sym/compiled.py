@@ -27,7 +27,7 @@ from . import infer
 from .backends.compiling import handed_over
 from .conventions import in_node
 from .graph import Entry, Node, topological_order
-from .passes import switches
+from .passes import mirror, switches
 from .passes.specialize import is_open
 from .passes.typed import TypedGraph
 from .program import Part, Program, Step
@@ -68,6 +68,7 @@ class CompiledGraph:
         self.heads = list(heads)
         self.order = sorted(found, key=lambda node: node.number) if all(_in_sequence(node) for node in found) else found
         self.static = static
+        self.mirrors = mirror.wanted(self.order)  # whether the backward parts compute again what is cheap
         self.has_modes = has_modes
         self.kept: dict[Node, CustomCall] = {}
         self.bulk: int | None = None  # the most operators of a task of the backward part, if somebody has chosen
@@ -115,7 +116,7 @@ class CompiledGraph:
         try:
             made = Program(
                 self.name, order, self.variables, parts, specs, context, training, wanted, switches.off, self.static, self.bulk,
-                self.several, note,
+                self.several, note, self.mirrors,
             )  # fmt: skip
         except MXNetError:
             if not wanted:

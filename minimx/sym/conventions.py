@@ -28,7 +28,7 @@ PREFIXES = ("_contrib_", "_image_", "_linalg_")  # MXNet's modules: `sym.contrib
 
 
 def hint_of(op: Op) -> str:
-    """What the automatic name of a node of `op` begins with: "fullyconnected" in `fullyconnected0`."""
+    """What the automatic name of a node of `op` begins with: `fullyconnected` in `fullyconnected0`."""
     found = HINTS.get(op.name)
     if found is not None:
         return found
@@ -178,7 +178,7 @@ def written_attrs(op: Op, operands: int, called: str | None = None) -> dict[str,
 #: What operators call inputs that are parameters.
 PARAMETERS = ("weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "parameters")
 
-# Variables that are made for missing inputs say how they are to be initialised, where it is not as the name suggests.
+# Variables that are made for missing inputs say how they are to be initialized, where it is not as the name suggests.
 INITIALIZERS = {
     ("BatchNorm", "moving_mean"): '["zero", {}]',
     ("BatchNorm", "moving_var"): '["one", {}]',

@@ -257,7 +257,7 @@ class Executor:
                 continue
             if start is None and not (node.op is not None and node.op.is_loss):
                 raise MXNetError(
-                    f"backward: output {node.name} is no loss, so its gradient is needed: backward(out_grads). To minimise its "
+                    f"backward: output {node.name} is no loss, so its gradient is needed: backward(out_grads). To minimize its "
                     "values, make it one with make_loss"
                 )
             if start is not None and start.shape != head.shape:

@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 from ..attribute import AttrScope
 from ..base import ArgumentError, MXNetError, shown
 from ..name import NameManager
-from ..op import Op, find, input_names, is_node_key, require_given
+from ..op import Op, find, input_names, is_node_key
+from ..rules import require_given
 from .conventions import (
     INITIALIZERS,
     hint_of,

@@ -207,7 +207,7 @@ def while_loop(
     whose value each step waits for. `name`: of the subgraphs.
     **Returns** the outputs of all steps, stacked and filled up with zeros to `max_iterations` rows, and the last loop_vars.
     **Raises** ValueError without max_iterations or loop_vars, if cond returns no Symbol, or func another number of loop_vars.
-    **Gradient** that of the steps. **Source** MXNet `contrib.while_loop`, where the rows after the last step are not initialised, and which
+    **Gradient** that of the steps. **Source** MXNet `contrib.while_loop`, where the rows after the last step are not initialized, and which
     refuses a func that does not use all loop_vars.
 
     >>> i, x = mx.sym.var("i"), mx.sym.var("x")

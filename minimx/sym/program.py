@@ -1,6 +1,6 @@
-"""A program: a graph specialised to shapes, dtypes, device and training mode, put through passes, and compiled from Python source.
+"""A program: a graph specialized to shapes, dtypes, device and training mode, put through passes, and compiled from Python source.
 
-    graph -> specialize -> [differentiate] -> PASSES -> [split] -> LATE_PASSES and memory plan, for each part -> source -> function
+    graph -> specialize -> [differentiate] -> PASSES -> [mirror, split] -> LATE_PASSES and memory plan, for each part -> source -> function
 
 A *part* is one direction of a program, forward or backward. It is an operator to the engine: one task, one record. What the backward part
 needs of the forward part's values, the forward part gives as further outputs, which nobody sees but autograd's tape. Book: chapter 5.
@@ -29,6 +29,7 @@ from .passes.branches import by_branch
 from .passes.cutting import by_cost, by_number, cut
 from .passes.gradient import differentiate, split
 from .passes.memory import plan_memory
+from .passes.mirror import mirror
 from .passes.specialize import specialize
 from .passes.typed import Builder, TypedGraph, operator
 from .timing import TimedWriter
@@ -200,10 +201,11 @@ class Program:
     def __init__(
         self, name: str, order: Sequence[Node], variables: Sequence[Node], heads: Sequence[Entry], given: Sequence[Spec],
         context: Context, training: bool | None, wanted: Sequence[int], off: frozenset[str], static: bool, bulk: int | None = None,
-        several: bool = False, backends: str = "",
+        several: bool = False, backends: str = "", mirrors: bool = False,
     ) -> None:  # fmt: skip
         """**Args** `bulk`: the most operators of a task of the backward part; `several`: gradients are added over several devices;
-        `backends`: who computes parts of the graph beside this package, for the report.
+        `backends`: who computes parts of the graph beside this package, for the report; `mirrors`: what is cheap is computed again in the
+        backward part.
         """
         self.given = tuple(given)  # specs of the inputs
         self.context = context
@@ -232,6 +234,9 @@ class Program:
                 self.gradients = Gradients((), (), (), (), tuple(tracked), (False,) * len(seeds), gradient)
             self._wait(static)
             return
+        mirrored = mirror(graph, self.outputs, seeds, mirrors)
+        if mirrored is not graph:
+            graph = self._noted("mirror", mirrored)
         first, second, handed = split(graph, self.outputs, seeds)
         self._make_forward("forward", first, off, static)
         places = {entry: ("output", position) for position, entry in reversed(list(enumerate(first.heads)))}

@@ -284,7 +284,7 @@ def test_backends_one_after_the_other(plain: Plain) -> None:
     assert "by plain" not in net.program(x).report()
 
 
-def test_batchnorm_trains_in_an_optimised_block(plain: Plain) -> None:
+def test_batchnorm_trains_in_an_optimized_block(plain: Plain) -> None:
     net = nn.BatchNorm(in_channels=2)
     net.initialize()
     x = nd.array([[1, 2], [3, 6]])

@@ -1,7 +1,7 @@
 """foreach, while_loop and cond in graphs: against MXNet's own graphs and values, and against arrays, in every way in which a graph can run.
 
 golden/control_flow.json was recorded from MXNet 1.9.1: the JSON of some graphs, inputs, head gradients, outputs (without rows that MXNet
-does not initialise) and gradients.
+does not initialize) and gradients.
 """
 
 from __future__ import annotations

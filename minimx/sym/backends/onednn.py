@@ -1,7 +1,7 @@
 """The backend ONEDNN: inference of networks of convolutions, as few calls of oneDNN as there are layers.
 
 Programs use oneDNN's kernels anyway (minimx/kernels). Here a part of the graph is known to run for inference only, with parameters that
-stay, so that more can be done beforehand: normalisations go into the filters, filters into the layout that the library likes best, once
+stay, so that more can be done beforehand: normalizations go into the filters, filters into the layout that the library likes best, once
 for as long as nobody changes them (`Prepared`). And a convolution adds what is to be added to its results, and applies the activation,
 before it writes them: these are its *post-ops*. Images lie with the channels last from the first convolution to the last.
 
@@ -31,6 +31,7 @@ from ..composite import Subgraph
 from ..graph import Entry, Node
 from ..passes import PASSES
 from ..passes.constant import Constant
+from ..passes.memory import ALIGNMENT, Buffer, Where, arrange
 from ..passes.typed import TypedGraph, operator
 from .backend import Backend, Compiled, register
 from .prepared import Prepared
@@ -137,22 +138,21 @@ class Plan:
         for node in graph.variables:
             self.number[node, 0] = len(self.number)
         self.parameters = [place for place, node in enumerate(graph.variables) if node in graph.parameters]
-        self.early: list[Step] = []  # of parameters alone
+        self.early: list[tuple[Step, list[int]]] = []  # of parameters alone, and the numbers of what each reads
         self.steps: list[Step] = []
         self.fixed = {(graph.variables[place], 0) for place in self.parameters}
         self.kept: set[int] = set()  # numbers of values that the early steps make, and a run reads
         self.read: set[int] = set()  # numbers of values that the steps of a run read
-        self.slots: list[Spec] = []  # memory that stays from run to run, for values between steps
-        self.slot: dict[int, int] = {}  # number of a value -> its slot
-        self.unused: dict[Spec, list[int]] = {}  # slots whose values are dead, while the steps are written
-        self.given_on: set[int] = set()  # values in whose slots others are written
-        self.idle: list[list[Any]] = []  # memory for all slots that no run uses now
+        self.buffers: dict[int, Buffer] = {}  # places of values, by number, in an arena that stays from run to run
+        self.last: dict[Entry, int] = {}  # the position of the last reader, a chain's at its end
+        self.idle: list[dict[int, Any]] = []  # views of arenas that no run uses now, by the numbers of values
         readers: dict[Entry, list[Node]] = {}
         for node in graph.order:
             for entry in dict.fromkeys(node.inputs):
                 if entry is not None:
                     readers.setdefault(entry, []).append(node)
         self._write(readers)
+        self.arena = arrange(list(dict.fromkeys(self.buffers.values())))
         # Heads, and whether each is somebody else's memory, too, so that it must be copied.
         self.heads = [(self.number[entry], entry in self.fixed or not self._is_own(entry)) for entry in graph.heads]
         self.kept &= self.read.union(number for number, _ in self.heads)
@@ -166,21 +166,32 @@ class Plan:
         try:
             memory = self.idle.pop()
         except IndexError:
-            memory = [storage.empty(spec, self.context) for spec in self.slots]
-        for number, slot in self.slot.items():
-            values[number] = memory[slot]
+            memory = self._memory()
+        for number, view in memory.items():
+            values[number] = view
         for step in self.steps:
             step(values)
         self.idle.append(memory)
         return [values[place].copy() if shared else values[place] for place, shared in self.heads]
+
+    def _memory(self) -> dict[int, Any]:
+        """Views of a new arena."""
+        arena = storage.empty(Spec.of((self.arena + ALIGNMENT,), "uint8"), self.context)
+        arena = arena[-arena.ctypes.data % ALIGNMENT :]
+        return {
+            number: arena[buffer.offset : buffer.offset + buffer.spec.nbytes].view(buffer.spec.dtype).reshape(buffer.spec.shape)
+            for number, buffer in self.buffers.items()
+        }
 
     def _prepare(self, *arrays: Any) -> list[tuple[int, Any]]:
         """What the early steps make of the parameters, by number."""
         values: Values = [None] * len(self.number)
         for place, array in zip(self.parameters, arrays):
             values[place] = array
-        for step in self.early:
+        last = {number: place for place, (_, sources) in enumerate(self.early) for number in sources}
+        for place, (step, sources) in enumerate(self.early):
             step(values)
+            _let_go(values, [number for number in sources if last[number] == place and number not in self.kept])
         return [(place, values[place]) for place in self.kept]
 
     # ---- writing the steps
@@ -194,7 +205,7 @@ class Plan:
                 chain = Chain(graph, node, readers, used)
                 chains[chain.nodes[-1]] = chain
                 inside.update(chain.nodes)
-        last: dict[Entry, int] = {}  # the position of the last reader, a chain's at its end
+        last = self.last
         position = {node: place for place, node in enumerate(graph.order)}
         for chain in chains.values():
             position.update((node, position[chain.nodes[-1]]) for node in chain.nodes)
@@ -208,14 +219,11 @@ class Plan:
                 continue
             dying = [entry for entry, end in last.items() if end == place and entry not in heads and entry not in self.fixed]
             if node in chains:
-                self._write_chain(chains[node], dying)
+                self._write_chain(chains[node], place, dying)
             else:
-                self._write_node(node)
+                self._write_node(node, place)
             gone = [self.number[entry] for entry in dying if entry in self.number and entry[0].op is not None]
-            for number in gone:
-                if number in self.slot and number not in self.given_on:
-                    self.unused.setdefault(self.slots[self.slot[number]], []).append(self.slot[number])
-            gone = [number for number in gone if number not in self.slot]
+            gone = [number for number in gone if number not in self.buffers]
             if gone:
                 self.steps.append(lambda values, gone=tuple(gone): _let_go(values, gone))  # type: ignore[misc]
 
@@ -225,18 +233,14 @@ class Plan:
     def _new(self, entry: Entry) -> int:
         return self.number.setdefault(entry, len(self.number))
 
-    def _placed(self, entry: Entry) -> bool:
-        """Find a slot for a value that a step is to write; False for one that needs memory of its own in each run."""
+    def _placed(self, entry: Entry, place: int) -> bool:
+        """Give a value that a step is to write a place in the arena; False for one that needs memory of its own in each run."""
         if entry in self.graph.heads or not self._is_own(entry):
             return False
-        spec = self.graph.specs[entry]
-        unused = self.unused.get(spec)
-        if not unused:
-            self.slots.append(spec)
-        self.slot[self._new(entry)] = unused.pop() if unused else len(self.slots) - 1
+        self.buffers[self._new(entry)] = Buffer(Where.ARENA, self.graph.specs[entry], place, self.last.get(entry, place))
         return True
 
-    def _write_node(self, node: Node) -> None:
+    def _write_node(self, node: Node, place: int) -> None:
         """An operator by its kernel, or by a library's."""
         op = operator(node)
         specs = [None if entry is None else self.graph.specs[entry] for entry in node.inputs]
@@ -246,7 +250,7 @@ class Plan:
         spec, context = self.graph.specs[node, 0], self.context
         writes = op.takes_out or (op.kind.value == "elementwise" and op.num_outputs == 1)
         is_early = isinstance(op, Constant) or self._is_fixed(node)
-        is_placed = writes and not is_early and self._placed((node, 0))
+        is_placed = writes and not is_early and self._placed((node, 0), place)
 
         def step(values: Values) -> None:
             arrays = [None if source is None else values[source] for source in sources]
@@ -259,14 +263,14 @@ class Plan:
                 values[target] = np.ascontiguousarray(value)
 
         if is_early:
-            self.early.append(step)
+            self.early.append((step, [source for source in sources if source is not None]))
             self.fixed.update((node, index) for index in range(op.num_outputs))
             self.kept.update(targets)
         else:
             self.steps.append(step)
             self.read.update(source for source in sources if source is not None)
 
-    def _write_chain(self, chain: Chain, dying: list[Entry]) -> None:
+    def _write_chain(self, chain: Chain, place: int, dying: list[Entry]) -> None:
         """A convolution with what follows it; its filters are brought into the library's layout, early if they are parameters."""
         node, graph = chain.node, self.graph
         op = operator(node)
@@ -278,7 +282,7 @@ class Plan:
         made = layer(op, self.context, specs[data], specs[weight], None if bias is None else specs[bias], chain.post)
         if made is None or specs[data].dtype.char != "f":
             for each in chain.nodes:
-                self._write_node(each)
+                self._write_node(each, place)
             return
         run, reorder = made
         packed = self._packed(node, weight, reorder)
@@ -286,17 +290,14 @@ class Plan:
         target, spec, context = self._new(chain.result), specs[chain.result], self.context
         added = None if chain.added is None else self.number[chain.added]
         in_place = chain.added is not None and chain.added in dying and chain.added != data and self._is_own(chain.added)
-        if in_place and added in self.slot:
+        if in_place and added in self.buffers:
             assert added is not None
-            self.given_on.add(added)
-            is_placed = self._is_own(chain.result) and chain.result not in graph.heads
+            is_placed = in_place = self._is_own(chain.result) and chain.result not in graph.heads
             if is_placed:
-                self.slot[target] = self.slot[added]
-            else:
-                in_place = False
-                self.given_on.discard(added)
+                buffer = self.buffers[target] = self.buffers[added]
+                buffer.last = max(buffer.last, self.last.get(chain.result, place))
         else:
-            is_placed = not in_place and self._placed(chain.result)
+            is_placed = not in_place and self._placed(chain.result, place)
 
         def step(values: Values) -> None:
             if added is not None and in_place:
@@ -327,7 +328,7 @@ class Plan:
             values[target] = packed
 
         if weight in self.fixed:
-            self.early.append(step)
+            self.early.append((step, [source]))
             self.kept.add(target)
         else:
             self.steps.append(step)
@@ -335,7 +336,7 @@ class Plan:
         return target
 
 
-def _let_go(values: Values, places: tuple[int, ...]) -> None:
+def _let_go(values: Values, places: Sequence[int]) -> None:
     """Let the memory of values that nobody reads any more serve the next."""
     for place in places:
         values[place] = None

@@ -1,7 +1,8 @@
 """Passes: what is done to a graph before it is written down as a program. A pass is a function from a graph to a graph.
 
-`specialize` comes first and `split` in between; the others can be switched off, by `without`, or by MINIMX_DISABLE_PASSES, a list of
-their names with commas. None changes a result beyond rounding. `PASSES` is all there is to the order. Book: chapter 5.
+`specialize` comes first and `split` in between, and before it `mirror`, on request; the others can be switched off, by `without`, or by
+MINIMX_DISABLE_PASSES, a list of their names with commas. None changes a result beyond rounding. `PASSES` is all there is to the order.
+Book: chapter 5.
 """
 
 from __future__ import annotations

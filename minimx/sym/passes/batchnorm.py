@@ -1,4 +1,4 @@
-"""BatchNorm folding: in inference a normalisation after a convolution becomes part of its weights.
+"""BatchNorm folding: in inference a normalization after a convolution becomes part of its weights.
 
 With constant statistics BatchNorm is one factor and one addend for each channel, and so is the output of a convolution or of a fully
 connected layer for each of its filters: `slope (w * x + b) + shift = (slope w) * x + (slope b + shift)`. Two passes over the data become
@@ -19,7 +19,7 @@ from .typed import Builder, TypedGraph, operator, rewritten
 
 
 def fold_batchnorm(graph: TypedGraph) -> TypedGraph:
-    """Put normalisations with constant statistics into the weights of the layer before."""
+    """Put normalizations with constant statistics into the weights of the layer before."""
     folded = 0
 
     def rule(builder: Builder, node: Node, inputs: list[Entry | None]) -> list[Entry] | None:
@@ -54,7 +54,7 @@ def foldable(graph: TypedGraph, node: Node) -> bool:
 
 
 def folded_layer(builder: Builder, node: Node, inputs: list[Entry | None]) -> Entry:
-    """The layer before with weights that normalise."""
+    """The layer before with weights that normalize."""
     op, data = operator(node), inputs[0]
     assert isinstance(op, BatchNormLayer)
     assert data is not None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..graph import Entry, Node
-from .typed import Builder, TypedGraph, operator
+from .typed import Builder, TypedGraph, is_view, operator
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def cut(graph: TypedGraph, runs: Sequence[Sequence[Node]]) -> list[Piece]:
 
     def source(entry: Entry, number: int) -> Entry:
         """The value that piece `number` reads for `entry`: a view of another piece's value is made again, which costs nothing."""
-        while home.get(entry[0], number) != number and _is_view(entry[0]):
+        while home.get(entry[0], number) != number and is_view(entry[0]):
             entry = entry[0].inputs[0]  # type: ignore[assignment]  # a view has one
         return entry
 
@@ -65,10 +65,6 @@ def cut(graph: TypedGraph, runs: Sequence[Sequence[Node]]) -> list[Piece]:
     return [_piece(graph, run, number, home, read_later) for number, run in enumerate(runs)]
 
 
-def _is_view(node: Node) -> bool:
-    return node.op is not None and node.op.aliases and len(node.inputs) == 1
-
-
 def _piece(graph: TypedGraph, run: Sequence[Node], number: int, home: dict[Node, int], read_later: set[Entry]) -> Piece:
     builder = Builder(graph.specs, graph.draws)
     reads: dict[Entry, Node] = {}
@@ -78,7 +74,7 @@ def _piece(graph: TypedGraph, run: Sequence[Node], number: int, home: dict[Node,
         """Where this piece finds a value."""
         node = entry[0]
         if entry not in place:
-            if home.get(node, number) != number and _is_view(node):
+            if home.get(node, number) != number and is_view(node):
                 place[entry] = builder.copy(node, [taken(node.inputs[0])]), 0  # type: ignore[arg-type]  # a view has one
             else:
                 stand_in = node if node.op is None else Node(None, node.output_name(entry[1]), {})

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...base import MXNetError
 from ..graph import Entry, Node
-from .typed import Builder, Specs, Typed, TypedGraph, operator
+from .typed import Builder, Specs, Typed, TypedGraph, is_view, operator
 
 
 def differentiate(graph: TypedGraph, wanted: Sequence[Node]) -> tuple[TypedGraph, list[Node], list[int]]:
@@ -87,7 +87,7 @@ def split(graph: TypedGraph, outputs: int, seeds: Sequence[Node]) -> tuple[Typed
     **Returns** the forward graph, with more heads; the backward graph, which has a variable in the place of each value that it takes
     from outside; and what these are: values of the forward graph (its heads), variables, and seeds.
     """
-    first = set(graph.replaced(heads=graph.heads[:outputs], effects=_forward_effects(graph, seeds)).order)
+    first = forward_nodes(graph, outputs, seeds)
     later = [node for node in graph.order if node not in first]
     # What costs nothing to make again is not handed over: a reshaped value is a view of the value before.
     second = Builder(graph.specs, graph.draws)
@@ -99,8 +99,8 @@ def split(graph: TypedGraph, outputs: int, seeds: Sequence[Node]) -> tuple[Typed
         if entry in place:
             return place[entry]
         node = entry[0]
-        if node.op is not None and node in first and node.op.aliases and node.inputs[0] is not None and len(node.inputs) == 1:
-            place[entry] = second.copy(node, [taken(node.inputs[0])]), 0
+        if node in first and is_view(node):
+            place[entry] = second.copy(node, [taken(node.inputs[0])]), 0  # type: ignore[arg-type]  # a view has one
         elif node.op is None or node in first:
             stand_in = Node(None, node.name if node.op is None else node.output_name(entry[1]), {})
             second.specs[stand_in, 0] = graph.specs[entry]
@@ -128,6 +128,11 @@ def split(graph: TypedGraph, outputs: int, seeds: Sequence[Node]) -> tuple[Typed
         effects=tuple(place[node, 0][0] for node in graph.effects if node not in forward.effects),
     )
     return forward, backward, list(handed)
+
+
+def forward_nodes(graph: TypedGraph, outputs: int, seeds: Sequence[Node]) -> set[Node]:
+    """The operators that the first `outputs` heads need, and effects that need none of the `seeds`: those that run forward."""
+    return set(graph.replaced(heads=graph.heads[:outputs], effects=_forward_effects(graph, seeds)).order)
 
 
 def _forward_effects(graph: TypedGraph, seeds: Sequence[Node]) -> tuple[Node, ...]:

@@ -2,7 +2,7 @@
 
 MXNet's images are (N, C, H, W). A processor computes a convolution sooner where the channels of a pixel lie together: a register holds
 some of them, whatever the window. oneDNN reorders images on the way into a convolution and back, each time; this pass does so once, where
-they enter a chain of layers, and lets convolutions, pooling, normalisations and elementwise operators hand them on as (N, H, W, C). Where
+they enter a chain of layers, and lets convolutions, pooling, normalizations and elementwise operators hand them on as (N, H, W, C). Where
 another operator, or somebody outside, wants a value, it is put back. Filters stay as they are, for whoever reads their gradients.
 
 Each value has an entry for either order at most, made when somebody first asks for it. It is done only where oneDNN is there: NumPy's
@@ -43,7 +43,7 @@ def channels_last(graph: TypedGraph) -> TypedGraph:
     if count < FEW:
         return graph.replaced(note="nothing to hand on")
     if any(magnifies(graph, node) for node in graph.order):
-        return graph.replaced(note="a normalisation of few numbers would magnify rounding")
+        return graph.replaced(note="a normalization of few numbers would magnify rounding")
     return _Walk(graph).result()
 
 
@@ -65,7 +65,7 @@ def is_image_convolution(graph: TypedGraph, node: Node) -> bool:
 
 
 def magnifies(graph: TypedGraph, node: Node) -> bool:
-    """Whether a node normalises each channel over so few numbers of a batch that they are nearly equal now and then.
+    """Whether a node normalizes each channel over so few numbers of a batch that they are nearly equal now and then.
 
     Their differences, and with them rounding, become large then; the same net one operator after the other should give the same.
     """
@@ -149,6 +149,7 @@ class _Walk:
                 for position, entry in enumerate(node.inputs)
             ]
             made = self._made(turned, inputs, node.name)
+            made.attrs = node.attrs
             self.changed += 1
             for index in range(op.num_outputs):
                 is_image = self.graph.specs[node, index].ndim == 4 and not (isinstance(op, Convolving) and op.makes_filters)
@@ -165,7 +166,7 @@ class _Walk:
         if type(op) in POOLING:
             return self._pooling(node, op)
         if type(op) in (BatchNormLayer, BatchNormBackward):
-            return self._normalisation(node, op)
+            return self._normalization(node, op)
         if op.kind is Kind.ELEMENTWISE and op.num_outputs == 1 and not (op.mutates or op.needs_key):
             return (op, set(range(len(node.inputs)))) if self._hands_on(node) else None
         if not node.inputs or node.inputs[0] not in self.last:
@@ -188,7 +189,7 @@ class _Walk:
             return None
         return dataclasses.replace(op, layout="NHWC"), set(range(len(node.inputs)))
 
-    def _normalisation(self, node: Node, op: Op) -> tuple[Op, set[int]] | None:
+    def _normalization(self, node: Node, op: Op) -> tuple[Op, set[int]] | None:
         assert isinstance(op, (BatchNormLayer, BatchNormBackward))
         images = (0,) if isinstance(op, BatchNormLayer) else (0, 1)
         data = node.inputs[images[-1]]

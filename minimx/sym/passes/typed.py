@@ -34,7 +34,7 @@ Draws = dict[Node, int]
 
 @dataclass(frozen=True)
 class TypedGraph:
-    """A graph specialised to shapes, dtypes and training mode.
+    """A graph specialized to shapes, dtypes and training mode.
 
     `nodes` are its operators in the order in which they run; those that nothing needs are skipped (`order`). `specs` knows all entries,
     and may know more: all graphs that come from one share it, and `draws`. `groups` and `plan` are what the last passes add: which nodes
@@ -78,6 +78,11 @@ def operator(node: Node) -> Op:
     """The operator of a node that is no variable."""
     assert node.op is not None
     return node.op
+
+
+def is_view(node: Node) -> bool:
+    """Whether a node makes nothing but a view of its one input, which costs nothing to make again."""
+    return node.op is not None and node.op.aliases and len(node.inputs) == 1 and node.inputs[0] is not None
 
 
 def counted(number: int, noun: str) -> str:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not kernels.found(), reason="oneDNN is not insta
 
 
 def residual() -> gluon.HybridBlock:
-    """Convolutions, normalisations, a sum, pooling, and a dense layer behind it."""
+    """Convolutions, normalizations, a sum, pooling, and a dense layer behind it."""
 
     class Net(gluon.HybridBlock):
         def __init__(self) -> None:
