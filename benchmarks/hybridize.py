@@ -65,7 +65,7 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
         lambda: Function(lambda F, x: F.dot(x, x) + F.dot(F.relu(x), x) + F.dot(F.tanh(x), x)),
         (500, 500),
     ),
-    "layer normalisation": (lambda: sequence(nn.Dense(64), nn.LayerNorm(), nn.Activation("tanh"), nn.Dense(10)), (32, 64)),
+    "layer normalization": (lambda: sequence(nn.Dense(64), nn.LayerNorm(), nn.Activation("tanh"), nn.Dense(10)), (32, 64)),
     "convolutions, BatchNorm, batch 32": (convolutional, (32, 3, 32, 32)),
     "LeNet, batch 256": (lenet, (256, 1, 28, 28)),
 }

@@ -16,7 +16,8 @@ from ..base import ArgumentError, shown
 from ..fields import converted
 from ..nd import NDArray
 from ..nd.entry import invoke
-from ..op import Array, Op, Shape, Spec, attributes, same_shape
+from ..op import Array, Op, Shape, Spec, attributes
+from ..rules import same_shape
 
 TYPES = ("none", "2bit")
 

@@ -19,7 +19,8 @@ from ..base import env_int
 from ..device import Context
 from ..nd import NDArray
 from ..nd.entry import invoke
-from ..op import Array, Kind, Op, Spec, attributes, same_dtype, same_shape
+from ..op import Array, Kind, Op, Spec, attributes
+from ..rules import same_dtype, same_shape
 
 #: Elements from which on a sum goes around the ring. (MXNet splits arrays of that size over several servers.)
 LARGE = env_int("MXNET_KVSTORE_BIGARRAY_BOUND", 1_000_000, 1)

@@ -173,7 +173,7 @@ def world() -> World:
 
 
 def _mpi() -> Any:
-    """mpi4py's module MPI, initialised. It is finalised by `World._leave`."""
+    """mpi4py's module MPI, initialized. It is finalized by `World._leave`."""
     try:
         import mpi4py
 

@@ -60,14 +60,20 @@ def test_chains_can_be_made_as_long_as_a_step() -> None:
 
 
 def test_a_task_is_a_mixture_of_arithmetic_and_memory() -> None:
-    """Two lanes: arithmetic takes 1.5 times as long then, all else 3 times; one work is half of each."""
-    machine = Machine({"": Device(flops=1e9)}, contention=(1.0, 1.5), memory_contention=(1.0, 3.0))
+    """Two lanes: arithmetic takes 1.5 times as long then, waiting for memory 3 times; one work is half of each."""
+    machine = Machine({"": Device(flops=1e9, bandwidth=1e9)}, contention=(1.0, 1.5), memory_contention=(1.0, 3.0))
     assert [machine.slowdown(2, part) for part in (1.0, 0.5, 0.0)] == [1.5, 2.25, 3.0]
     assert machine.slowdown(4, 0.5) == 4.5
     graph = TaskGraph()
-    graph.work("half", "cpu(0)", flops=1e9, seconds=2.0, overhead=0.0)
-    graph.work("memory", "cpu(1)", seconds=1.0, overhead=0.0)
+    graph.work("half", "cpu(0)", flops=1e9, read=1e9, seconds=2.0, overhead=0.0)
+    graph.work("memory", "cpu(1)", read=1e9, seconds=1.0, overhead=0.0)
     result = replay(graph, machine)
+    device = Device(flops=1e9, bandwidth=1e9)
+    parts = [
+        device.arithmetic(simulate.Work("work", "cpu(0)", 1e9, size, 0.0, seconds))
+        for size, seconds in ((1e9, 2), (0, 4), (5e9, 2))
+    ]
+    assert parts == [0.5, 1.0, 0.5]  # slow code that reads little does not wait for memory
     # together until the second ends, at 3; the first has then done 3 / 2.25 of its 2 seconds, and is alone for the rest
     assert result.end == pytest.approx([3 + 2 - 3 / 2.25, 3])
 

@@ -127,7 +127,7 @@ def test_a_replay_takes_as_long_as_what_was_recorded() -> None:
     result = replay(graph, Machine(helping=True))
     assert result.makespan >= elapsed  # a chain
     assert result.makespan <= elapsed + sum((task.seconds or 0) + (getattr(task, "overhead", 0) or 0) for task in graph)
-    assert result.utilisation("cpu(0)") > 0
+    assert result.utilization("cpu(0)") > 0
 
 
 # ---- training

@@ -36,7 +36,7 @@ def test_a_lane_runs_one_task_at_a_time_in_the_order_in_which_they_are_ready() -
     assert result.makespan == 6
     assert [(step.task.name, step.reason) for step in result.critical_path()] == [("a", "nothing"), ("e", "data")]
     assert result.busy("gpu(0)") == 5
-    assert result.utilisation("gpu(0)") == 5 / 6
+    assert result.utilization("gpu(0)") == 5 / 6
     assert result.bounds() == (6.0, 5.0)
 
 
@@ -73,7 +73,7 @@ def test_nothing_and_no_time() -> None:
     first = graph.work("a", "gpu(0)")
     graph.work("b", "gpu(1)", after=first)
     assert times(replay(graph)) == [(0, 0), (0, 0)]
-    assert replay(graph).utilisation("gpu(0)") == 0
+    assert replay(graph).utilization("gpu(0)") == 0
 
 
 def test_the_front_end_helps_where_it_waits() -> None:
@@ -204,7 +204,7 @@ def test_the_timeline_is_that_of_the_profiler() -> None:
     with pytest.raises(ArgumentError, match=r"no lane belongs to a list|no lane belongs to \['gpu\(2\)'\]"):
         result.timeline(["gpu(2)"])
     with pytest.raises(ArgumentError, match="there is no lane 'gpu'"):
-        result.utilisation("gpu")
+        result.utilization("gpu")
 
 
 # ---- what must hold for all graphs

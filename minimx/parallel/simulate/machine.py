@@ -80,14 +80,18 @@ class Device:
         return self.overhead if work.overhead is None else work.overhead
 
     def arithmetic(self, work: Work) -> float:
-        """The part of the time of a work that its arithmetic would take at the speed of products; the rest waits for memory, or for
-        Python.
+        """The part of the time of a work in which it does not wait for memory: all but what its bytes would take at the memory's speed, and
+        at least what its arithmetic would take at the speed of products.
 
-        >>> Device(flops=1e9).arithmetic(Work("layer", "cpu(0)", flops=3e6, seconds=0.004))
+        >>> Device(flops=1e9, bandwidth=1e9).arithmetic(Work("layer", "cpu(0)", flops=1e6, read=1e6, seconds=0.004))
         0.75
         """
         seconds = self.seconds(work)
-        return min(1.0, work.flops / (self.flops * self.efficiency) / seconds) if seconds else 1.0
+        if not seconds:
+            return 1.0
+        computing = work.flops / (self.flops * self.efficiency) / seconds
+        moving = (work.read + work.written) / self.bandwidth / seconds
+        return min(1.0, max(computing, 1.0 - moving))
 
     @property
     def adding(self) -> float:

@@ -74,14 +74,14 @@ class Result:
     def busy(self, lane: str) -> float:
         """Seconds for which at least one task of a lane runs. **Raises** ArgumentError for a lane that has no task."""
         if lane not in self.lanes:
-            raise ArgumentError(f"utilisation: there is no lane {shown(lane)}; the lanes are {', '.join(self.lanes[:8])}")
+            raise ArgumentError(f"utilization: there is no lane {shown(lane)}; the lanes are {', '.join(self.lanes[:8])}")
         total = reached = 0.0
         for start, end in sorted((bar[2], bar[3]) for bar in self.bars([lane]) if bar[0] == lane):
             total += max(0.0, end - max(start, reached))
             reached = max(reached, end)
         return total
 
-    def utilisation(self, lane: str) -> float:
+    def utilization(self, lane: str) -> float:
         """The part of the makespan for which a lane is busy, 0 to 1. **Raises** as `busy`."""
         return self.busy(lane) / self.makespan if self.makespan else 0.0
 
