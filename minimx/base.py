@@ -132,6 +132,16 @@ def py_str(x: bytes | str) -> str:
     return x.decode("utf-8") if isinstance(x, bytes) else x
 
 
+def as_sentence(text: object) -> str:
+    """A text, or an error's, with a full stop, unless it ends in one or in another mark: what is said behind it begins a sentence.
+
+    >>> as_sentence(OSError("no network")), as_sentence("is there a network?")
+    ('no network.', 'is there a network?')
+    """
+    said = str(text)
+    return said if said.endswith((".", "!", "?")) else f"{said}."
+
+
 def shown(value: Any) -> str:
     """A value in an error message: short, and without waiting for an array or asking a stranger for its text."""
     if isinstance(value, (str, bytes, int, float, complex, np.generic)) or value is None:

@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .base import DeviceError, env_int
+from .base import DeviceError, as_sentence, env_int
 
 SIMULATE = "minimx.device.simulate_gpus(n) makes gpu(0) to gpu(n-1) of host memory"
 MOST_HELD = env_int("MINIMX_MAX_BYTES_HELD", 1 << 30, 1)  # bytes that a line keeps from the pool before the host waits for it
@@ -66,7 +66,7 @@ def cupy() -> Any:
     except ImportError as error:
         if importlib.util.find_spec("cupy") is not None:
             raise DeviceError(
-                f"a GPU needs CuPy, which is installed but cannot be imported: {error}. Without a GPU, {SIMULATE}."
+                f"a GPU needs CuPy, which is installed but cannot be imported: {as_sentence(error)} Without a GPU, {SIMULATE}."
             ) from error
         raise DeviceError(
             "a GPU needs CuPy, which is not installed: pip install 'minimx[cuda12]' (or 'minimx[cuda13]'). "
@@ -88,8 +88,8 @@ def count() -> int:
         except Exception as error:  # CuPy's error for each way in which CUDA can fail to start
             version = getattr(module, "__version__", "")
             raise DeviceError(
-                f"CuPy {version} is here, but CUDA does not start: {error}. `nvidia-smi` shows whether there is a GPU with a driver. "
-                f"Without a GPU, {SIMULATE}."
+                f"CuPy {version} is here, but CUDA does not start: {as_sentence(error)} `nvidia-smi` shows whether there is a GPU with a "
+                f"driver. Without a GPU, {SIMULATE}."
             ) from error
         if state.number:
             state.module = module
@@ -292,7 +292,7 @@ def is_array(value: Any) -> bool:
     return state.module is not None and isinstance(value, _array_type(state.module))
 
 
-_kept_alive: list[Any] = []  # by a child process, in which their finalisers would call CUDA
+_kept_alive: list[Any] = []  # by a child process, in which their finalizers would call CUDA
 
 
 def _after_fork_in_child() -> None:

@@ -38,7 +38,7 @@ def piece(kind: str, *inner: Sequence[Piece], **how: Any) -> Piece:
 
 
 def tamed(given: Piece) -> Piece:
-    """The piece with normalisations that divide by at least one."""
+    """The piece with normalizations that divide by at least one."""
     how = (*given.how, ("epsilon", 1.0)) if given.kind.startswith(("Batch", "Layer", "Group", "Instance")) else given.how
     return Piece(given.kind, how, tuple(tuple(map(tamed, part)) for part in given.inner))
 
@@ -435,7 +435,7 @@ class Plan:
     nested: bool
 
     def build(self, tame: bool = False) -> Net:
-        """The network. `tame`: its normalisations do not blow up rounding errors where all values are equal."""
+        """The network. `tame`: its normalizations do not blow up rounding errors where all values are equal."""
         return Net(tuple(map(tamed, self.body)) if tame else self.body, self.loss, self.nested)
 
 

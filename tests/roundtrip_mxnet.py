@@ -118,7 +118,7 @@ class Perceptron(gluon.HybridBlock):
 
 
 class Norms(gluon.HybridBlock):
-    """The other normalisations."""
+    """The other normalizations."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)

@@ -35,7 +35,7 @@ def bound(monitor: Any) -> Any:
 
 
 def test_values_and_gradients_are_those_of_mxnet() -> None:
-    """Recorded from MXNet 1.9.1, but for gradients that nobody wants, which it does not initialise."""
+    """Recorded from MXNet 1.9.1, but for gradients that nobody wants, which it does not initialize."""
     monitor = mx.mon.Monitor(1, sort=True)
     executor = bound(monitor)
     monitor.tic()

@@ -133,11 +133,11 @@ def blas() -> Iterator[Finding]:
 
 
 def layers() -> Iterator[Finding]:
-    """oneDNN, which computes convolution, pooling and normalisation."""
+    """oneDNN, which computes convolution, pooling and normalization."""
     lib = library.find()
     if lib is not None:
         yield Finding(
-            OK, f"oneDNN {lib.version} computes convolutions, pooling and normalisation, with {threads.FULL} threads at most"
+            OK, f"oneDNN {lib.version} computes convolutions, pooling and normalization, with {threads.FULL} threads at most"
         )
         return
     for trouble in library.troubles():

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from . import launch, notebooks
 
 EPILOG = """\
-What stands after the script goes to it. Names of NumPy and Python that are gone (np.float, collections.Mapping, ...) are lent, and MXNet's
-version; standard error says which. `python -m minimx names PATTERN` tells what minimx has otherwise than MXNet.
+What stands after a script goes to it; after a notebook, it goes to this command. Names of NumPy and Python that are gone (np.float,
+collections.Mapping, ...) are lent, and MXNet's version; standard error says which. `python -m minimx names PATTERN` tells what minimx has
+otherwise than MXNet.
 """
 
 
@@ -60,10 +61,9 @@ def main(arguments: Sequence[str]) -> int:
         if options.output or options.inplace:
             parser().error("--output and --inplace are for notebooks")
         return launch.start(target, options.lend)
-    if len(target) > 1:
-        parser().error(
-            f"a notebook takes no arguments, got {' '.join(target[1:])}; set them in a cell, or in environment variables"
-        )
+    options, rest = parser().parse_known_args(target[1:], options)  # what stands behind a notebook can only be for the command
+    if rest:
+        parser().error(f"a notebook takes no arguments, got {' '.join(rest)}; set them in a cell, or in environment variables")
     if options.output and options.inplace:
         parser().error("--output and --inplace exclude each other")
     return notebooks.run(target[0], target[0] if options.inplace else options.output, options.lend)

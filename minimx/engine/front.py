@@ -346,7 +346,7 @@ def push(
     task = FunctionTask(lane, name or str(getattr(function, "__name__", "function")), apart, views, written)
     task.priority = this_thread.priority
     if scheduler.inside():
-        raise MXNetError("engine.push: a finaliser (__del__) that runs in the middle of the engine's work cannot push")
+        raise MXNetError("engine.push: a finalizer (__del__) that runs in the middle of the engine's work cannot push")
     task.nbytes = nbytes
     with scheduler.lock:
         for var in read_vars:

@@ -18,7 +18,7 @@ a sync.
 
 There is one lock. It guards the fields of all tasks and Vars, is held for a few microseconds at a time, and never while a
 task runs (only an operation so small that it is no task may run under it: front.py). It is reentrant, because the garbage
-collector may run a finaliser that uses arrays while a thread holds it: see `inside`.
+collector may run a finalizer that uses arrays while a thread holds it: see `inside`.
 
 Who runs what: `submit` and `wait_for` run on threads of the user (or inside a task); `_serve` on workers; `_finish` on
 whichever thread ran the task. Functions whose name starts with "_" need the lock where their docstring says so. Book:
@@ -370,7 +370,7 @@ class Scheduler:
     def inside(self) -> bool:
         """Whether the calling thread holds the lock already.
 
-        Then it has been called in the middle of the engine's own work, by a finaliser, or by a small operation's kernel: it
+        Then it has been called in the middle of the engine's own work, by a finalizer, or by a small operation's kernel: it
         can compute, but neither record nor wait, since what is half done may be what it would wait for.
         """
         return bool(self.lock._is_owned())  # type: ignore[attr-defined]  # every RLock has it; typeshed does not know
@@ -378,7 +378,7 @@ class Scheduler:
     def _outside(self) -> None:
         """Raise MXNetError where nobody may wait."""
         if self.inside():
-            raise MXNetError("a finaliser (__del__) that runs in the middle of the engine's work cannot wait for an array")
+            raise MXNetError("a finalizer (__del__) that runs in the middle of the engine's work cannot wait for an array")
 
     def _sleep(self) -> None:
         """Wait for what `awaited`, `draining` or `watching` says, or for a task that no worker takes. The lock is held."""

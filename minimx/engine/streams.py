@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import cuda
-from ..base import MXNetError
+from ..base import MXNetError, as_sentence
 from ..cuda import Line, Mark
 from ..device import Context, CopyLane
 from ..simulated import gpus as simulated_gpus
@@ -192,8 +192,8 @@ def finish(var: Var) -> Failure | None:
     except Exception as error:
         what = marks.what or "an operation"
         failed = MXNetError(
-            f"{what}: gpu({marks.written.line.device_id}) has failed: {error}. This array, and whatever else was queued on that GPU, is "
-            "lost; CUDA needs a new process"
+            f"{what}: gpu({marks.written.line.device_id}) has failed: {as_sentence(error)} This array, and whatever else was queued on "
+            "that GPU, is lost; CUDA needs a new process"
         )
         failed.__cause__ = error
         failure = Failure(failed, what, marks.where)
@@ -207,6 +207,6 @@ def finish_all() -> Failure | None:
         cuda.synchronize()
         return None
     except Exception as error:
-        failed = MXNetError(f"a GPU has failed: {error}. What was queued on it is lost; CUDA needs a new process")
+        failed = MXNetError(f"a GPU has failed: {as_sentence(error)} What was queued on it is lost; CUDA needs a new process")
         failed.__cause__ = error
         return Failure(failed, "waitall", None)

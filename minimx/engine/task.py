@@ -95,7 +95,7 @@ class Task:
         raise NotImplementedError
 
     def forget(self) -> None:
-        """Let go of arrays and functions when all is published. No lock is held: what dies now may have a finaliser that uses arrays."""
+        """Let go of arrays and functions when all is published. No lock is held: what dies now may have a finalizer that uses arrays."""
         self.read = {}
 
     def failed(self, error: BaseException, what: str, where: tuple[str, int] | None) -> Failure:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import files, progress
-from ..base import ArgumentError, FileFormatError, MXNetError, shown
+from ..base import ArgumentError, FileFormatError, MXNetError, as_sentence, shown
 from ..fields import converted
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ def download(
         get(url, target, sha1_hash, retries, verify_ssl, quiet=quiet, go_on=True)
     except DownloadError as error:
         raise DownloadError(
-            f"{error}. If the file can be had in another way, put it at {os.path.abspath(target)}: whatever is there is not downloaded."
+            f"{as_sentence(error)} If the file can be had in another way, put it at {os.path.abspath(target)}: whatever is there is not "
+            "downloaded."
         ) from error
     return target
 

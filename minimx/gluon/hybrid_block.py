@@ -3,8 +3,8 @@
 Its `hybrid_forward(F, x, ...)` is written once for arrays, where F is `mx.nd`, and for Symbols, where F is `mx.sym`. As long as it is not
 hybridized it runs like any Python code. After `hybridize()` the first call *traces* it: it is run once with variables in the places of
 the inputs, which gives a graph of the whole network below. Later calls run that graph, whatever their shapes, and the Python code is not
-entered again. The graph is dropped when something below changes: children, dtypes, or `hybridize()` is called again. What a graph was
-made for is in tracing.py. `export()` writes it to files, which a SymbolBlock reads. Book: chapter 4.
+entered again. The graph is dropped when something below changes: children, dtypes, or `hybridize()` is called again. Which graphs
+there are is in traced_block.py. `export()` writes one to files, which a SymbolBlock reads. Book: chapter 4.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ..device import Context, current_context
 from ..fields import converted
 from ..files import PathLike, as_path
 from ..nd import NDArray
-from ..sym import Symbol, backends
+from ..sym import backends
 from ..sym.backends import Options
 from ..sym.cached_op import CachedOp
 from ..sym.direct import DirectCall
 from ..sym.program import Program
-from . import tracing
 from .editions import editions
 from .parameter import Parameter, ParameterDict
 from .plain_block import Block
-from .structure import Format, flatten, survey
+from .structure import flatten, survey
+from .traced_block import TracedBlock
 from .tracing import Trace
 from .utils import HookHandle
 from .weight import is_known
@@ -47,7 +47,7 @@ def _chosen(name: str, given: Mapping[str, Any]) -> tuple[str, Options]:
     return backend.name, options
 
 
-class HybridBlock(Block):
+class HybridBlock(TracedBlock):
     """The base of all layers and networks that can be hybridized. A subclass overrides `hybrid_forward`.
 
     It may override `forward(self, x, ...)` instead, with functions and methods that arrays and Symbols have, and without parameters of its
@@ -70,20 +70,12 @@ class HybridBlock(Block):
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix, params)
-        self._traces: tuple[Trace, ...] = ()  # several if the code asks autograd's flags; the tuple is replaced, not changed
-        self._active = False
-        self._runs_graph = False  # whether `forward` runs a graph
-        self._flags: list[tuple[str, Any]] = []
-        self._backends: tuple[tuple[str, Options], ...] = ()  # names and options of what computes parts of the graph
         self._callback: Callable[[str, str, Any], Any] | None = None
         self._monitor_all = False
         self._direct: dict[int, DirectCall] = {}  # by the identity of the argument's spec
-        self._direct_at = -1  # the edition that they are good for
-        self._edition = editions.next()  # when this block was changed last
-        self._traced_at = self._checked_at = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_traces": (), "_direct": {}}
+        return {**super().__getstate__(), "_direct": {}}
 
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Make `block` a child. **Raises** ValueError if it is no HybridBlock."""
@@ -104,11 +96,13 @@ class HybridBlock(Block):
 
         **Args** `backend`: what computes parts of the graph in inference, one of `sym.backends.names()`, for this block alone; None: this
         package. `kwargs`, or `backend_opts`: its options. `clear`: forget graphs that were traced before, and backends. `static_alloc`:
-        keep the memory of values within the graph from call to call, however much it is. `inline_limit`: `autograd.get_symbol` shows a
-        graph of at most so many operators in full, a larger one as a single node. `backward_bulk_size`: gradients are computed in tasks of
-        at most so many operators, so that those of the last layers can be sent while others are computed; by default in one task, or in
-        four if the parameters are on several devices. `static_shape`, `forward_bulk_size`: accepted, and without effect, as a graph is one
-        task for known shapes. None of them changes a result.
+        keep the memory of values within the graph from call to call, however much it is; outputs, values for the gradients, and what
+        kernels need on the way come from the device's pool, so that calls after the first few take no memory from the system but for
+        outputs that somebody still holds, and small arrays (kernels of NumPy alone may take some for each call). `inline_limit`:
+        `autograd.get_symbol` shows a graph of at most so many operators in full, a larger one as a single node. `backward_bulk_size`:
+        gradients are computed in tasks of at most so many operators, so that those of the last layers can be sent while others are
+        computed; by default in one task, or in four if the parameters are on several devices. `static_shape`, `forward_bulk_size`:
+        accepted, and without effect, as a graph is one task for known shapes. None of them changes a result.
         **Raises** ValueError for an unknown backend. **Source** MXNet `HybridBlock.hybridize`.
         """
         given = {**(backend_opts or {}), **kwargs}
@@ -311,26 +305,6 @@ class HybridBlock(Block):
 
     # ---- completing parameters
 
-    def _finish_deferred(self, args: Sequence[Any], params: Sequence[Parameter]) -> None:
-        """Infer shapes from the arguments, and initialize those of `params` that waited for them."""
-        with tracing.lock:
-            waiting = [param for param in params if param._deferred_init]  # another thread may have been faster
-            if waiting:
-                self._deferred_infer_shape(*args)
-            for param in waiting:
-                if not is_known(param.shape):
-                    raise ShapeError(
-                        f"Deferred initialization failed because shape cannot be inferred. Nothing that {self.name} computes tells the "
-                        f"shape of {param.name}, of which {param.shape} is known"
-                    )
-                param._finish_deferred_init()
-
-    def _deferred_infer_shape(self, *args: Any) -> None:
-        try:
-            self.infer_shape(*args)
-        except Exception as error:  # whatever the user's code raised while it was traced
-            raise ShapeError(f"Deferred initialization failed because shape cannot be inferred. {error}") from error
-
     def infer_shape(self, *args: Any) -> None:
         """Complete the shapes of all parameters from those of the arguments. **Raises** ValueError for those that do not follow."""
         found = self._inferred("infer_shape_partial", "shape", args)
@@ -348,104 +322,7 @@ class HybridBlock(Block):
             if dtype is not None:
                 param.dtype = dtype
 
-    def _inferred(self, question: str, attribute: str, args: Sequence[Any]) -> dict[Parameter, Any]:
-        """What a Symbol's method `question` answers about parameters, given an attribute of the arguments."""
-        flat, form = flatten(args, "input")
-        params = self.collect_params()
-        with tracing.lock:
-            trace = self._graph_for(flat, form)
-        arrays = [each for each in flat if each is not None]
-        known = {variable.name: getattr(array, attribute) for variable, array in zip(trace.inputs, arrays)}
-
-        def ask(graph: Symbol) -> dict[Parameter, Any]:
-            given = {name: known[name] for name in graph.list_inputs() if name in known}
-            of_arguments, _, of_states = getattr(graph, question)(**given)
-            answers = dict(zip([*graph.list_arguments(), *graph.list_auxiliary_states()], [*of_arguments, *of_states]))
-            return {param: answers[name] for name, param in params.items() if name in answers}
-
-        try:
-            return ask(trace.graph)
-        except ShapeError:
-            fitted = trace.fitted(params)  # perhaps shapes differ that broadcast
-            if fitted is trace.graph:
-                raise
-            return ask(fitted)
-
     # ---- the graph
-
-    @property
-    def _cached_graph(self) -> tuple[Any, ...]:
-        """The variables of the inputs, and the graph that was traced last; () if there is none. (MXNet's tools read it.)"""
-        return (self._traces[-1].inputs, self._traces[-1].graph) if self._traces else ()
-
-    @property
-    def _cached_op(self) -> CachedOp | None:
-        """What runs the graph that was traced last."""
-        return self._traces[-1].op if self._traces else None
-
-    def _clear_cached_op(self) -> None:
-        """Forget the graphs, as those must that contain this block."""
-        self._drop_traces()
-        self._edition = editions.next()
-
-    def _drop_traces(self) -> None:
-        self._traces = ()
-        self._direct_at = -1
-
-    def _newest_edition(self) -> int:
-        """When this block or one below it was changed last."""
-        below = (child._newest_edition() for child in self._children.values() if isinstance(child, HybridBlock))
-        return max(self._edition, max(below, default=0))
-
-    def _forget_if_stale(self) -> None:
-        """Drop the graphs if a block below was changed after they were traced."""
-        self._checked_at = editions.latest
-        if self._traces and self._newest_edition() > self._traced_at:
-            self._drop_traces()
-
-    def _found(self, form: Format) -> Trace | None:
-        """The trace for arguments of the format `form`, and for what autograd's flags are now. Raises ArgumentError for another format."""
-        if self._checked_at != editions.latest:
-            self._forget_if_stale()
-        misfit = None
-        for trace in self._traces:
-            if trace.holds():
-                if trace.takes(form):
-                    return trace
-                misfit = trace
-        if misfit is not None and self._runs_graph:
-            raise ArgumentError(
-                f"The argument structure of HybridBlock {self.name} does not match the cached version. Stored format = {misfit.in_format}, "
-                f"input format = {form} (0 stands for an array, -1 for None). Call hybridize() again to trace it anew."
-            )
-        return None
-
-    def _traced(self, form: Format) -> Trace:
-        """A new trace for arguments of the format `form`. The caller holds `tracing.lock`."""
-        code = self.forward if self._forward_is_traced else self._symbolic
-        with self.name_scope():
-            trace = tracing.trace(self.name, code, form, self.collect_params().keys())
-        self._traced_at = self._newest_edition()
-        self._traces = (*self._traces, trace)
-        return trace
-
-    def _graph_for(self, flat: Sequence[Any], form: Format) -> Trace:
-        """The trace for these arguments, made if there is none. The caller holds `tracing.lock`."""
-        trace = self._found(form) or self._traced(form)
-        if not trace.shapes:
-            arrays = [each for each in flat if each is not None]
-            trace.shapes = {variable.name: each.shape for variable, each in zip(trace.inputs, arrays)}
-        return trace
-
-    def _trace_for(self, flat: Sequence[Any], form: Format) -> Trace:
-        """The trace for these arguments, ready to be called."""
-        trace = self._found(form)
-        if trace is None or trace.op is None:
-            with tracing.lock:
-                trace = self._graph_for(flat, form)  # another thread may have been faster
-                if trace.op is None:
-                    trace.prepare(self.name, self.collect_params(), self._flags, self._backends)
-        return trace
 
     def _call_cached_op(self, args: tuple[Any, ...], context: Context) -> Any:
         """Run the graph for `args` on them."""
@@ -474,16 +351,6 @@ class HybridBlock(Block):
         position = next((number for number, (is_data, _) in enumerate(trace.sources) if is_data), None)
         if position is not None and len(self._direct) < MOST_DIRECT:
             self._direct[id(inputs[position].spec)] = DirectCall(op.graph, inputs, position, context)
-
-    def _inputs_of(self, trace: Trace, args: Sequence[Any], flat: Sequence[Any], context: Context) -> list[NDArray]:
-        """The values of a trace's variables on `context`; parameters that wait for their shapes are completed."""
-        arrays = [each for each in flat if each is not None]
-        waiting = [each for is_data, each in trace.sources if not is_data and each._deferred_init]
-        if waiting:
-            self._finish_deferred(args, waiting)
-        if autograd.state.recording and trace.op is not None:
-            trace.op.graph.several = trace.is_shared()
-        return [arrays[each] if is_data else each.data(context) for is_data, each in trace.sources]
 
     def program(self, *args: Any) -> Program:
         """The program that a call with these arguments runs as a graph: `source`, `report()`; inside `autograd.record()` with gradients.
@@ -523,33 +390,3 @@ class HybridBlock(Block):
         files = f"{start}-symbol.json", f"{start}-{number:04d}.params"
         self._for_inference().write(self.collect_params(), *files, remove_amp_cast)
         return files
-
-    def _for_inference(self) -> Trace:
-        """The trace for neither training nor recording; made from the last one if that was told otherwise."""
-        last = self._traces[-1]
-        with tracing.lock, autograd.pause():
-            found = next((trace for trace in self._traces if trace.holds() and trace.takes(last.in_format)), None)
-            if found is None:
-                found = self._traced(last.in_format)
-                found.shapes = last.shapes
-            return found
-
-    def _save_graph(self) -> dict[str, Any]:
-        """The graph, in the form of MXNet's file."""
-        if not (self._active and self._traces):
-            return {"hybridized": False}
-        return self._for_inference().described(self.collect_params())
-
-    def _graph_in(self, saved: Mapping[str, Any]) -> Trace | None:
-        """The graph in a file, if there is one. Raises FileFormatError for what is none."""
-        return Trace.from_description(saved) if saved["hybridized"] else None
-
-    def _load_graph(self, saved: Mapping[str, Any]) -> None:
-        """Take over the graph of a file."""
-        trace = self._graph_in(saved)
-        if trace is None:
-            return
-        self._clear_cached_op()
-        self._traces = (trace,)
-        self._set_active(True)
-        self._traced_at = editions.latest

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from .. import files
-from ..base import FileFormatError, MissingFileError, MXNetError, env_text
+from ..base import FileFormatError, MissingFileError, MXNetError, as_sentence, env_text
 from .downloading import check_sha1, get
 
 __all__ = ["apache_repo_url", "fetch", "url"]
@@ -66,11 +66,12 @@ def fetch(folder: str, name: str, sha1: str, source: str, archive_sha1: str | No
             raise
         if there:
             raise FileFormatError(
-                f"{path} is damaged, or has other contents: its SHA-1 checksum is not {sha1}. It could not be replaced: {error}. {how}"
+                f"{path} is damaged, or has other contents: its SHA-1 checksum is not {sha1}. It could not be replaced: "
+                f"{as_sentence(error)} {how}"
             ) from error
         if isinstance(error, FileFormatError):
-            raise FileFormatError(f"{error}. {how}") from error
-        raise MissingFileError(f"there is no file {path}, and it could not be downloaded: {error}. {how}") from error
+            raise FileFormatError(f"{as_sentence(error)} {how}") from error
+        raise MissingFileError(f"there is no file {path}, and it could not be downloaded: {as_sentence(error)} {how}") from error
     return path
 
 

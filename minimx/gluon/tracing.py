@@ -2,7 +2,7 @@
 
 A `Trace` is such a graph with all that it was made for. Most blocks have one, which serves every shape. Code that asks
 `autograd.is_training()` or `is_recording()` may take another way when the answer differs, so the answer belongs to the trace, and a block
-has one for each. hybrid_block.py decides when to trace; sym/cached_op.py runs the graph. Book: chapter 4.
+has one for each. traced_block.py decides when to trace; sym/cached_op.py runs the graph. Book: chapter 4.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One parameter: numbers that training changes, with a copy and a gradient on each device.
 
 A Parameter may be made before its shape is known; then `initialize` only notes what is to be done, and the first batch that goes
-through the network completes it (*deferred initialisation*). For graphs it gives a variable, `var()`. Blocks keep their parameters in
+through the network completes it (*deferred initialization*). For graphs it gives a variable, `var()`. Blocks keep their parameters in
 the dict of parameter.py, which also exports what is here. Book: chapter 4.
 """
 

@@ -1,4 +1,4 @@
-"""`mx.mod`: training a Symbol. A module binds a graph to devices, initialises its parameters, and fits them to data.
+"""`mx.mod`: training a Symbol. A module binds a graph to devices, initializes its parameters, and fits them to data.
 
     module = mx.mod.Module(symbol)
     module.fit(train_iter, eval_data=test_iter, optimizer_params={"learning_rate": 0.1}, num_epoch=10)

@@ -1,6 +1,6 @@
 """BaseModule: the loops of training, scoring and prediction, over methods that each kind of module has.
 
-A module is first *bound* to shapes, which makes arrays; then its parameters are initialised; then it gets an optimizer. `fit` does all
+A module is first *bound* to shapes, which makes arrays; then its parameters are initialized; then it gets an optimizer. `fit` does all
 three, and for each batch calls `forward`, `backward`, `update` and `update_metric`. What is asked for too early is a ModuleStateError.
 """
 
@@ -31,7 +31,7 @@ SGD = (("learning_rate", 0.01),)
 
 
 class ModuleStateError(MXNetError, AssertionError):
-    """A module is asked for something before it is bound, initialised, or has an optimizer. (MXNet asserts it: hence the second base.)"""
+    """A module is asked for something before it is bound, initialized, or has an optimizer. (MXNet asserts it: hence the second base.)"""
 
 
 def called(callbacks: Any, *args: Any) -> None:
@@ -152,7 +152,7 @@ class BaseModule:
 
         **Args** `eval_data`: scored after each epoch, by `validation_metric` or else `eval_metric`. `kvstore`: see `init_optimizer`.
         `arg_params`, `aux_params`: values to begin with; with `allow_missing` `initializer` makes the others. `force_rebind`,
-        `force_init`: bind and initialise anew. `epoch_end_callback(epoch, symbol, arg_params, aux_params)`; the other callbacks get a
+        `force_init`: bind and initialize anew. `epoch_end_callback(epoch, symbol, arg_params, aux_params)`; the other callbacks get a
         BatchEndParam. Each may be a list. `monitor`: watches the batches.
         **Raises** AssertionError without `num_epoch`. **Source** MXNet `BaseModule.fit`.
         """

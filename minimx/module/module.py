@@ -1,7 +1,7 @@
 """Module: a Symbol, the devices it runs on, its parameters and their optimizer.
 
 The executors are in an executor group (executor_group.py); how gradients reach the weights stands in stores.py. Parameters are held twice:
-on the devices, where they are trained, and in host memory, `_arg_params`, where they are initialised, saved and asked for. After an update
+on the devices, where they are trained, and in host memory, `_arg_params`, where they are initialized, saved and asked for. After an update
 the second ones are out of date (`_params_dirty`) until somebody asks.
 """
 
@@ -172,7 +172,7 @@ class Module(BaseModule):
         if inputs_need_grad and not for_training:
             raise ModuleStateError("bind: inputs_need_grad=True needs for_training=True")
         if shared_module is not None and not (isinstance(shared_module, Module) and shared_module.params_initialized):
-            raise ModuleStateError("bind: shared_module must be a Module that is bound and initialised")
+            raise ModuleStateError("bind: shared_module must be a Module that is bound and initialized")
         data, labels = described(self._data_names, self._label_names, data_shapes, label_shapes)
         self._exec_group = DataParallelExecutorGroup(
             self._symbol, self._context, self._work_load_list, data, labels, self._param_names, for_training, inputs_need_grad,

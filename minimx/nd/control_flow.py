@@ -68,7 +68,7 @@ def while_loop(
     **Returns** the outputs of all steps, stacked and filled up with zeros to `max_iterations`, and the last loop_vars; [] for the outputs
     if there was no step, as nothing tells what they would be. **Raises** ValueError without max_iterations or loop_vars, for a condition
     that is no scalar, or if func returns another number of loop_vars. **Gradient** that of the steps. **Source** MXNet
-    `contrib.while_loop`, where the rows after the last step are not initialised.
+    `contrib.while_loop`, where the rows after the last step are not initialized.
 
     >>> start = [mx.nd.array([0]), mx.nd.array([1])]
     >>> rows, (i, x) = mx.nd.contrib.while_loop(lambda i, x: i < 3, lambda i, x: (x, [i + 1, x * 2]), start, max_iterations=4)

@@ -13,9 +13,10 @@ from ..device import Context, current_context
 from ..engine import writes
 from ..engine.var import Var
 from ..fields import are_ints, converted
-from ..op import Op, Spec, is_node_key, normalize_axis
+from ..op import Op, Spec, is_node_key
 from ..ops import creation, joining, layout
 from ..ops.forms import as_number
+from ..rules import normalize_axis
 from .entry import from_array, host_numbers, invoke
 from .ndarray import NDArray
 

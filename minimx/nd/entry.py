@@ -21,8 +21,9 @@ from ..engine import streams
 from ..engine.events import watch, watched
 from ..engine.front import submit, value_of, wait as engine_wait
 from ..engine.var import Failure, Var, View, window
-from ..op import Op, Spec, Tensor, kind_of, require_given
+from ..op import Op, Spec, Tensor, kind_of
 from ..ops.creation import require_storable
+from ..rules import require_given
 from ..seeds import Key, next_key
 from .direct import computed
 

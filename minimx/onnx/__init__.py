@@ -4,11 +4,11 @@
 such files, and sym.backends runs parts of a graph in ONNX's runtimes (backends.py). Book: chapter 13.
 """
 
-from . import activation, detection, elementwise, layers, normalisation, pooling, recurrent, reduction, sampling, shapes
+from . import activation, detection, elementwise, layers, normalization, pooling, recurrent, reduction, sampling, shapes
 from .export import export_model, get_operator_support
 from .graph import UnsupportedError, converts
 
 __all__ = ["UnsupportedError", "converts", "export_model", "get_operator_support"]
 
 #: The families of converters, which fill the table as they are imported.
-FAMILIES = (activation, detection, elementwise, layers, normalisation, pooling, recurrent, reduction, sampling, shapes)
+FAMILIES = (activation, detection, elementwise, layers, normalization, pooling, recurrent, reduction, sampling, shapes)

@@ -63,20 +63,20 @@ def hard_sigmoid(graph: Graph, op: Any, data: Value) -> Any:
 
 @converts("softmax")
 def softmax(graph: Graph, op: Any, data: Value, length: Value | None = None) -> Any:
-    return normalised(graph, "Softmax", op, data, data, length)
+    return normalized(graph, "Softmax", op, data, data, length)
 
 
 @converts("log_softmax")
 def log_softmax(graph: Graph, op: Any, data: Value, length: Value | None = None) -> Any:
-    return normalised(graph, "LogSoftmax", op, data, data, length)
+    return normalized(graph, "LogSoftmax", op, data, data, length)
 
 
 @converts("softmin")
 def softmin(graph: Graph, op: Any, data: Value, length: Value | None = None) -> Any:
-    return normalised(graph, "Softmax", op, graph.node("Neg", data), data, length)
+    return normalized(graph, "Softmax", op, graph.node("Neg", data), data, length)
 
 
-def normalised(graph: Graph, kind: str, op: Any, operand: Operand, data: Value, length: Value | None) -> str:
+def normalized(graph: Graph, kind: str, op: Any, operand: Operand, data: Value, length: Value | None) -> str:
     if op.temperature not in (None, 1.0):
         operand = graph.node("Div", operand, graph.number(op.temperature, data))
     axis = graph.axis(op.axis, data)

@@ -1,4 +1,4 @@
-"""Readers of layers: convolutions, pooling, products of matrices, normalisations.
+"""Readers of layers: convolutions, pooling, products of matrices, normalizations.
 
 ONNX pads each side of an axis on its own; here both sides get the same, and what is more at the end is padding before.
 """

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError
-from ..op import Array, How, Kind, Op, Spec, T, apply, attributes, register, same_dtype, same_shape
+from ..op import Array, How, Kind, Op, Spec, T, apply, attributes, register
+from ..rules import same_dtype, same_shape
 from .forms import FLOATS, NUMBERS, Unary, as_number, require_kind, scratch
 from .trigonometry import Tanh
 

@@ -12,7 +12,8 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, attributes, register, require_ndim, same_dtype
+from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, attributes, register
+from ..rules import require_ndim, same_dtype
 from .checks import accurate, require_float, require_shape
 from .joining import stack
 from .linalg import batch_dot

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..op import Array, How, Kind, Op, Spec, T, apply, register, same_dtype, same_shape, unified
+from ..op import Array, How, Kind, Op, Spec, T, apply, register
+from ..rules import same_dtype, same_shape, unified
 from .forms import NUMBERS, Broadcast, Elementwise, Forms, Function, ReversedScalar, Scalar, copy, require_kind
 
 if TYPE_CHECKING:

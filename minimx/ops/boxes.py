@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..base import OutOfRangeError, ShapeError
-from ..op import Array, How, Op, Spec, T, apply, filled, register, require_ndim, same_dtype
+from ..op import Array, How, Op, Spec, T, apply, register
+from ..rules import filled, require_ndim, same_dtype
 from .checks import accurate, require_choice, require_float, require_shape
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register
+from ..op import Array, How, Op, Shape, Spec, T, apply, register
+from ..rules import normalize_axis
 from .forms import unbroadcast
 from .reduce import Axes, as_axes
 from .shape import as_shape

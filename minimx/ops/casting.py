@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import FLOAT32, ArgumentError, DTypeLike, as_dtype
-from ..op import Array, How, Kind, Op, Spec, T, apply, register, same_dtype, same_shape, unified
+from ..op import Array, How, Kind, Op, Spec, T, apply, register
+from ..rules import same_dtype, same_shape, unified
 from .forms import ANY, Unary, copy, scratch
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Shape, Spec, T, apply, register, require_ndim
+from ..op import Array, How, Shape, Spec, T, apply, register
+from ..rules import require_ndim
 from .checks import accurate, require_float
 from .shape import as_shape
 from .windows import Windowed, axes_of, fold, unfold

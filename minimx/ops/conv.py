@@ -12,23 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import (
-    NOT_GIVEN,
-    Array,
-    How,
-    Kind,
-    Shape,
-    Spec,
-    T,
-    apply,
-    attributes,
-    filled,
-    hidden,
-    is_constant,
-    register,
-    require_ndim,
-    same_dtype,
-)
+from ..op import NOT_GIVEN, Array, How, Kind, Shape, Spec, T, apply, attributes, hidden, is_constant, register
+from ..rules import filled, require_ndim, same_dtype
 from .checks import require_float, require_input, require_shape
 from .correlation import correlate, relate, spread
 from .shape import as_shape

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, DTypeError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register
+from ..op import Array, How, Op, Shape, Spec, T, apply, register
+from ..rules import normalize_axis
 from .reduce import Axes, as_axes, float32
 from .shape import as_shape
 

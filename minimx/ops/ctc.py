@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import MXNetError, OutOfRangeError, ShapeError
-from ..op import NOT_GIVEN, Array, How, Op, Spec, T, apply, attributes, filled, register, require_ndim
+from ..op import NOT_GIVEN, Array, How, Op, Spec, T, apply, attributes, register
+from ..rules import filled, require_ndim
 from .checks import accurate, require_choice, require_float, require_input, require_shape
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, MXNetError, ShapeError
-from ..op import Array, How, Kind, Shape, Spec, T, apply, attributes, filled, register, require_ndim, same_dtype
+from ..op import Array, How, Kind, Shape, Spec, T, apply, attributes, register
+from ..rules import filled, require_ndim, same_dtype
 from .checks import accurate, require_float, require_input, require_shape
 from .points import Corners, corners_of, look_up, put_back, slopes, table_of
 from .shape import as_shape

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register, same_dtype, same_shape
+from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register
+from ..rules import same_dtype, same_shape
 from .forms import require_kind
 from .special import gammaln_of, polygamma
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import DTypeError, MXNetError, ShapeError
-from ..op import Array, Op, Shape, Spec, attributes, same_dtype, same_shape
+from ..op import Array, Op, Shape, Spec, attributes
+from ..rules import same_dtype, same_shape
 from .forms import require_kind
 
 if TYPE_CHECKING:

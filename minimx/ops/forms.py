@@ -20,7 +20,8 @@ import numpy as np
 
 from ..base import ArgumentError, DTypeError, shown
 from ..fields import WORD, as_float
-from ..op import Array, Kind, Op, Spec, Tensor, apply, attributes, broadcast_shape, same_dtype, same_shape, unified
+from ..op import Array, Kind, Op, Spec, Tensor, apply, attributes
+from ..rules import broadcast_shape, same_dtype, same_shape, unified
 
 # Which dtypes a function takes, by NumPy's letters of their kinds: b bool, i and u integers, f floating.
 FLOATS = "f"

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import DTypeError
-from ..op import Array, How, Op, Spec, T, apply, register, require_ndim, same_dtype
+from ..op import Array, How, Op, Spec, T, apply, register
+from ..rules import require_ndim, same_dtype
 from .checks import accurate, require_float, require_shape
 from .indexing import resolve
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, DTypeError, MXNetError, ShapeError, shown
-from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, called, register, require_ndim
+from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, called, register
+from ..rules import require_ndim
 from .checks import on_all_cores
 from .resampling import check_request, resample
 from .slicing import Selection, Slices, copied

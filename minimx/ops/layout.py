@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register, require_ndim
+from ..op import Array, How, Op, Shape, Spec, T, apply, register
+from ..rules import normalize_axis, require_ndim
 from .shape import as_shape
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 All time here is spent in BLAS. A transposed operand is passed on as a view (`array.T`), which BLAS reads in place: no copy is
 made. The gradient of a product is two products, whichever sides were transposed: `product_vjp` says so once for the whole family.
-Packing of triangles is in linalg_packing.py, factorisations and solvers are in linalg_factor.py. Book: chapter 1 (where the time
+Packing of triangles is in linalg_packing.py, factorizations and solvers are in linalg_factor.py. Book: chapter 1 (where the time
 of a network goes).
 """
 
@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, filled, normalize_axis, register, same_dtype
+from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, register
+from ..rules import filled, normalize_axis, same_dtype
 from .binary import broadcast_mul
 from .linalg_packing import only_triangle, require_matrices, require_square
 from .products import matmul

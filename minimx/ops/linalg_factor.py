@@ -1,6 +1,6 @@
-"""Factorisations, solvers and determinants of MXNet's `linalg`: Cholesky, LQ, symmetric eigenvalues, inverse.
+"""Factorizations, solvers and determinants of MXNet's `linalg`: Cholesky, LQ, symmetric eigenvalues, inverse.
 
-Each takes a stack of matrices. LAPACK does the work; a matrix that has no such factorisation is an error of the kernel, and so
+Each takes a stack of matrices. LAPACK does the work; a matrix that has no such factorization is an error of the kernel, and so
 arrives where the result is read. The gradients are the textbook's closed forms, written with the products of linalg.py, so that
 they can be differentiated again. Source of the formulas: Giles, "Collected matrix derivative results", 2008; Seeger et al.,
 "Auto-differentiating linear algebra", 2017.
@@ -226,7 +226,7 @@ def linalg_trsm(
     return apply(Trsm(transpose, rightside, lower, alpha), A, B, **how)
 
 
-# ---- orthogonal factorisations
+# ---- orthogonal factorizations
 
 
 @register("_linalg_gelqf", "linalg_gelqf")
@@ -246,7 +246,7 @@ class Gelqf(Op):
         return A, A.with_shape((*A.shape[:-2], rows, rows))
 
     def kernel(self, xp: Any, A: Array) -> tuple[Array, ...]:
-        # A = L Q is A' = Q' L', the QR factorisation that NumPy has.
+        # A = L Q is A' = Q' L', the QR factorization that NumPy has.
         pair = xp.linalg.qr(swapped(widened(xp, A), True))
         return tuple(xp.ascontiguousarray(swapped(factor, True).astype(A.dtype, copy=False)) for factor in pair)
 
@@ -267,7 +267,7 @@ class Gelqf(Op):
 
 
 def linalg_gelqf(A: T, **how: Unpack[How]) -> list[T]:
-    """LQ factorisations: [Q, L] with `A = L Q`, L lower triangular, the rows of Q orthonormal.
+    """LQ factorizations: [Q, L] with `A = L Q`, L lower triangular, the rows of Q orthonormal.
 
     **Shapes** A and Q (..., M, N) with M <= N, L (..., M, M). **Gradient** `L'^-1 (gQ + S Q)`, S the symmetric matrix with the
     lower triangle of `L' gL - gQ Q'`. **Source** MXNet `linalg.gelqf`.

@@ -9,7 +9,8 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import DTypeError, ShapeError
-from ..op import Array, How, Op, Spec, T, apply, register, same_dtype
+from ..op import Array, How, Op, Spec, T, apply, register
+from ..rules import same_dtype
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

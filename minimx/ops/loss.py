@@ -11,7 +11,8 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import MXNetError, ShapeError
-from ..op import NOT_GIVEN, Array, How, Op, Shape, Spec, T, apply, attributes, filled, register, same_dtype
+from ..op import NOT_GIVEN, Array, How, Op, Shape, Spec, T, apply, attributes, register
+from ..rules import filled, same_dtype
 from .binary import broadcast_div, broadcast_mul
 from .checks import accurate, require_choice, require_float
 from .indexing import one_hot
@@ -403,7 +404,7 @@ class MakeLossLayer(Op):
 
 
 def MakeLoss(data: T, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = "null", **how: Unpack[How]) -> T:
-    """The data itself, as a loss to be minimised: a backward pass starts here with gradient `grad_scale`.
+    """The data itself, as a loss to be minimized: a backward pass starts here with gradient `grad_scale`.
 
     **Shapes** data and result (...). **Args** `normalization`: "batch" divides the gradient by the number of rows along the last axis,
     which is 1 for a vector (MXNet takes all axes but the last for the batch), "valid" by the number of elements above `valid_thresh`.

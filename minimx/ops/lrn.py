@@ -1,4 +1,4 @@
-"""LRN, local response normalisation: each element divided by the size of those in the channels beside it.
+"""LRN, local response normalization: each element divided by the size of those in the channels beside it.
 
 It was part of the first deep networks, before BatchNorm. Book: chapter 4.
 """

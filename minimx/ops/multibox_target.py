@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, OutOfRangeError, ShapeError
-from ..op import Array, How, Op, Spec, T, apply, register, require_ndim, same_dtype
+from ..op import Array, How, Op, Spec, T, apply, register
+from ..rules import require_ndim, same_dtype
 from .boxes import Edges, overlap
 from .checks import accurate, on_all_cores, require_float, require_shape
 from .matching import greedy_matches

@@ -221,7 +221,7 @@ def rmspropalex_update(
     return apply(op, weight, grad, n, g, delta, **how)
 
 
-# ---- follow the regularised, or the moving, leader
+# ---- follow the regularized, or the moving, leader
 
 
 @register("ftrl_update", "_sparse_ftrl_update")
@@ -260,7 +260,7 @@ def ftrl_update(
     clip_gradient: float = -1.0,
     **how: Unpack[How],
 ) -> T:
-    """A step of follow the regularised leader: with `g = clip(rescale_grad grad)`, `z = z + g - (sqrt(n + g**2) - sqrt(n)) w /
+    """A step of follow the regularized leader: with `g = clip(rescale_grad grad)`, `z = z + g - (sqrt(n + g**2) - sqrt(n)) w /
     lr`, `n = n + g**2`, `w = -sign(z) max(|z| - lamda1, 0) / ((beta + sqrt(n)) / lr + wd)`.
 
     **Shapes** weight, grad, z and n (changed), result (...). **Args** `lamda1`: strength of the L1 penalty, which makes weights

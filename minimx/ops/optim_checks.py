@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, DTypeError
 from ..fields import converted
-from ..op import Array, How, Op, Spec, T, Tensor, apply, register, same_shape
+from ..op import Array, How, Op, Spec, T, Tensor, apply, register
+from ..rules import same_shape
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register
+from ..op import Array, How, Op, Shape, Spec, T, apply, register
+from ..rules import normalize_axis
 from .shape import as_shape
 from .slicing import Slices, Slicing, check_scalar, copied
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register, require_ndim, same_dtype, same_shape, unified
+from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register
+from ..rules import require_ndim, same_dtype, same_shape, unified
 from .checks import accurate, require_float, require_shape
 from .windows import axes_of
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, OutOfRangeError, ShapeError
-from ..op import Array, How, Op, Spec, T, apply, attributes, filled, register, require_ndim, same_dtype
+from ..op import Array, How, Op, Spec, T, apply, attributes, register
+from ..rules import filled, require_ndim, same_dtype
 from .boxes import Edges
 from .checks import accurate, require_float, require_shape
 from .suppression import Rule, ranking, survivors

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import ArgumentError, DTypeError, DTypeLike, ShapeError
-from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, attributes, normalize_axes, normalize_axis, register
+from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, attributes, register
+from ..rules import normalize_axes, normalize_axis
 from .binary import broadcast_mul
 from .logic import broadcast_equal
 

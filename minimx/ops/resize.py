@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register, require_ndim
+from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register
+from ..rules import require_ndim
 from .checks import accurate, along_axis, require_choice, require_float, require_input, require_shape
 from .shape import as_shape
 from .slicing import Selection, Slices

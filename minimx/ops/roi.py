@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, OutOfRangeError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register, require_ndim, same_dtype
+from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register
+from ..rules import require_ndim, same_dtype
 from .checks import accurate, on_all_cores, require_float, require_shape
 from .shape import as_shape
 
@@ -86,6 +87,33 @@ def rounded(xp: Any, numbers: Array) -> Array:
     size = xp.abs(numbers)
     whole = xp.floor(size)
     return xp.copysign(whole + (size - whole >= 0.5), numbers)
+
+
+class ToData(Op):
+    """What the gradients share of operators that are linear in their data: from that of the result to that of the data.
+
+    A subclass has the attributes of the operator, which is `forward`, and the shape of the data as one more, `lengths`.
+    """
+
+    inputs: ClassVar = ("head", "rois")
+    saves_inputs = (1,)
+    saves_outputs = False
+    forward: ClassVar[type[Op]]
+
+    lengths: tuple[int, ...]
+
+    def check(self, data: Spec, rois: Spec) -> Shape:
+        """The operator's own rule of shapes."""
+        raise NotImplementedError
+
+    def infer(self, head: Spec, rois: Spec) -> Spec:
+        data = head.with_shape(self.lengths)
+        require_shape(self, "head", head, self.check(data, rois), f"data of shape {self.lengths} with rois {rois.shape}")
+        return data
+
+    def vjp(self, g: Any, y: Any, head: Any, rois: Any) -> tuple[Any, ...]:
+        given = {key: value for key, value in self.__dict__.items() if key != "lengths"}
+        return apply(self.forward(**given), g, rois), None
 
 
 # ---- the largest of each bin

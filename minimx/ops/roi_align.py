@@ -13,8 +13,8 @@ import numpy as np
 
 from ..base import ArgumentError, OutOfRangeError, ShapeError
 from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, attributes, register
-from .checks import accurate, require_shape
-from .roi import images_of, require_lengths, require_regions, require_scale, scaled
+from .checks import accurate
+from .roi import ToData, images_of, require_lengths, require_regions, require_scale, scaled
 from .roi_weights import Weights, pooled, pooled_by_position, spread, spread_by_position, weighed
 from .shape import as_shape
 
@@ -143,19 +143,10 @@ class RegionAlign(RegionAligning):
 
 
 @register("_backward_ROIAlign")
-class RegionAlignGradient(RegionAligning):
-    """From the gradient of the result to that of the data, whose shape is `lengths`."""
-
-    inputs: ClassVar = ("head", "rois")
-    saves_inputs = (1,)
-    saves_outputs = False
+class RegionAlignGradient(RegionAligning, ToData):
+    forward = RegionAlign
 
     lengths: tuple[int, ...] = ()
-
-    def infer(self, head: Spec, rois: Spec) -> Spec:
-        data = head.with_shape(self.lengths)
-        require_shape(self, "head", head, self.check(data, rois), f"data of shape {self.lengths} with rois {rois.shape}")
-        return data
 
     def kernel(self, xp: Any, head: Array, rois: Array) -> Array:
         where = self.weights(xp, rois, self.lengths)
@@ -164,10 +155,6 @@ class RegionAlignGradient(RegionAligning):
         else:
             result = spread(xp, head, *where, self.lengths)
         return result.astype(head.dtype, copy=False)
-
-    def vjp(self, g: Any, y: Any, head: Any, rois: Any) -> tuple[Any, ...]:
-        given = {key: value for key, value in self.__dict__.items() if key != "lengths"}
-        return apply(RegionAlign(**given), g, rois), None
 
 
 def ROIAlign(

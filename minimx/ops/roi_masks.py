@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, OutOfRangeError, ShapeError
-from ..op import Array, How, Op, Spec, T, apply, register, require_ndim, same_dtype
+from ..op import Array, How, Op, Spec, T, apply, register
+from ..rules import require_ndim, same_dtype
 from .boxes import require_boxes
 from .checks import accurate, require_shape
 from .roi import require_lengths

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, MXNetError, OutOfRangeError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register, require_ndim, same_dtype
+from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register
+from ..rules import require_ndim, same_dtype
 from .checks import accurate, require_input, require_shape
 from .points import Corners, corners_of, look_up, put_back, slopes, table_of
-from .roi import images_of, require_lengths, require_regions, require_scale, scaled
+from .roi import ToData, images_of, require_lengths, require_regions, require_scale, scaled
 from .roi_position import group_channels, region_lengths, require_groups
 from .shape import as_shape
 
@@ -108,19 +109,10 @@ class RotatedAlign(RotatedAligning):
 
 
 @register("_backward_RROIAlign")
-class RotatedAlignGradient(RotatedAligning):
-    """From the gradient of the result to that of the data, whose shape is `lengths`."""
-
-    inputs: ClassVar = ("head", "rois")
-    saves_inputs = (1,)
-    saves_outputs = False
+class RotatedAlignGradient(RotatedAligning, ToData):
+    forward = RotatedAlign
 
     lengths: tuple[int, ...] = ()
-
-    def infer(self, head: Spec, rois: Spec) -> Spec:
-        data = head.with_shape(self.lengths)
-        require_shape(self, "head", head, self.check(data, rois), f"data of shape {self.lengths} with rois {rois.shape}")
-        return data
 
     def kernel(self, xp: Any, head: Array, rois: Array) -> Array:
         batch, channels, height, width = self.lengths
@@ -133,10 +125,6 @@ class RotatedAlignGradient(RotatedAligning):
 
         self.over_regions(xp, rois, self.lengths, visit)
         return xp.ascontiguousarray(pixels[:, :-1].transpose(0, 2, 1)).reshape(self.lengths).astype(head.dtype, copy=False)
-
-    def vjp(self, g: Any, y: Any, head: Any, rois: Any) -> tuple[Any, ...]:
-        given = {key: value for key, value in self.__dict__.items() if key != "lengths"}
-        return apply(RotatedAlign(**given), g, rois), None
 
 
 def RROIAlign(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
 from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, attributes, register
-from .checks import accurate, require_shape
-from .roi import images_of, require_regions, require_scale, rounded, scaled
+from .checks import accurate
+from .roi import ToData, images_of, require_regions, require_scale, rounded, scaled
 from .roi_weights import Weights, pooled_by_position, spread_by_position, weighed
 
 if TYPE_CHECKING:
@@ -107,26 +107,13 @@ class PositionMean(PositionPooling):
 
 
 @register("_backward__contrib_PSROIPooling")
-class PositionMeanGradient(PositionPooling):
-    """From the gradient of the result to that of the data, whose shape is `lengths`."""
-
-    inputs: ClassVar = ("head", "rois")
-    saves_inputs = (1,)
-    saves_outputs = False
+class PositionMeanGradient(PositionPooling, ToData):
+    forward = PositionMean
 
     lengths: tuple[int, ...] = ()
 
-    def infer(self, head: Spec, rois: Spec) -> Spec:
-        data = head.with_shape(self.lengths)
-        require_shape(self, "head", head, self.check(data, rois), f"data of shape {self.lengths} with rois {rois.shape}")
-        return data
-
     def kernel(self, xp: Any, head: Array, rois: Array) -> Array:
         return spread_by_position(xp, head, *self.weights(xp, rois, self.lengths), self.lengths).astype(head.dtype, copy=False)
-
-    def vjp(self, g: Any, y: Any, head: Any, rois: Any) -> tuple[Any, ...]:
-        given = {key: value for key, value in self.__dict__.items() if key != "lengths"}
-        return apply(PositionMean(**given), g, rois), None
 
 
 def PSROIPooling(

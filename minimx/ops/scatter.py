@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, DTypeError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, register, same_dtype
+from ..op import Array, How, Op, Shape, Spec, T, apply, register
+from ..rules import same_dtype
 from .indexing import add_rows, pick, resolve, take
 from .shape import as_shape
 

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, hidden, normalize_axes, normalize_axis, register
+from ..op import Array, How, Op, Shape, Spec, T, apply, hidden, register
+from ..rules import normalize_axes, normalize_axis
 from .reduce import Axes, as_axes
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Spec, T, apply, attributes, register, require_ndim
+from ..op import Array, How, Op, Spec, T, apply, attributes, register
+from ..rules import require_ndim
 from .binary import broadcast_mul
 from .checks import accurate, require_float, require_shape
 from .indexing import add_rows, resolve, take

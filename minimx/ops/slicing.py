@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import DTypeError, OutOfRangeError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register, same_dtype
+from ..op import Array, How, Op, Shape, Spec, T, apply, register
+from ..rules import normalize_axis, same_dtype
 from .reduce import Axes
 from .shape import as_bounds, as_shape, resolve_slice
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, DTypeError, DTypeLike, ShapeError
-from ..op import NOT_GIVEN, Array, How, Op, Spec, T, apply, attributes, filled, normalize_axis, register
+from ..op import NOT_GIVEN, Array, How, Op, Spec, T, apply, attributes, register
+from ..rules import filled, normalize_axis
 from .binary import broadcast_mul
 from .checks import accurate, along_axis, require_choice, require_float, require_input, require_shape
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import FLOAT32, ArgumentError
-from ..op import Array, How, Op, Shape, Spec, T, apply, normalize_axis, register
+from ..op import Array, How, Op, Shape, Spec, T, apply, register
+from ..rules import normalize_axis
 from .indexing import PutAlongAxis, along_axis
 
 if TYPE_CHECKING:

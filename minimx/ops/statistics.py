@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, DTypeLike, ShapeError
-from ..op import Array, How, Kind, Op, Shape, Spec, T, Tensor, apply, hidden, normalize_axis, register, same_dtype, same_shape
+from ..op import Array, How, Kind, Op, Shape, Spec, T, Tensor, apply, hidden, register
+from ..rules import normalize_axis, same_dtype, same_shape
 from .reduce import Axes, Reduction, accumulator, as_axes, float32, float64, reduced, spread
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError
-from ..op import NOT_GIVEN, Array, How, Op, Spec, T, apply, attributes, filled, register, require_ndim, same_dtype
+from ..op import NOT_GIVEN, Array, How, Op, Spec, T, apply, attributes, register
+from ..rules import filled, require_ndim, same_dtype
 from .checks import accurate, require_float, require_shape
 from .forms import ANY, Unary, copy
 from .unary import Round, Sign

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..base import ShapeError
-from ..op import Array, Op, Shape, Spec, T, apply, register, same_dtype
+from ..op import Array, Op, Shape, Spec, T, apply, register
+from ..rules import same_dtype
 from .forms import unbroadcast
 from .indexing import add_rows, check_scalar
 from .keys import WHOLE, Advanced, Key, broadcasts, is_array

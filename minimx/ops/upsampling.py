@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register, require_ndim, same_dtype
+from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, register
+from ..rules import require_ndim, same_dtype
 from .checks import require_choice, require_float
 from .deconv import DeconvolutionLayer
 from .pool import PoolingLayer

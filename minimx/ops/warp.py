@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, is_constant, register, require_ndim, same_dtype
+from ..op import Array, How, Op, Shape, Spec, T, apply, attributes, is_constant, register
+from ..rules import require_ndim, same_dtype
 from .binary import broadcast_mul
 from .checks import accurate, on_all_cores, require_choice, require_float, require_shape
 from .indexing import add_rows

@@ -227,7 +227,7 @@ class AdaDelta(Optimizer):
 
 @register
 class Ftrl(Stepwise):
-    """Follow the regularised leader; see `nd.ftrl_update` for the formula. Many weights become exactly 0.
+    """Follow the regularized leader; see `nd.ftrl_update` for the formula. Many weights become exactly 0.
 
     **Args** `lamda1`: strength of the L1 penalty. **Source** MXNet `optimizer.Ftrl`; McMahan et al., 2013.
     """

@@ -1,6 +1,6 @@
 """What the profiler has heard, in order: durations, values of memory and counters, and marks.
 
-Threads only append to a queue (`note` and its like), which is safe from anywhere, even from a finaliser in the middle of something
+Threads only append to a queue (`note` and its like), which is safe from anywhere, even from a finalizer in the middle of something
 else. Whoever asks for results, or adds the thousandth entry, takes the queue's contents, adds them up in the tables, and keeps them for the
 trace file and the timeline: up to `MOST` of them, so that a long run cannot fill the memory; beyond, they only count.
 """
@@ -103,7 +103,7 @@ class Log:
         try:
             while self._waiting:
                 self._take(self._waiting.popleft())
-        except IndexError:  # another call, in this very thread, by a finaliser, took the last one
+        except IndexError:  # another call, in this very thread, by a finalizer, took the last one
             pass
         finally:
             self.lock.release()

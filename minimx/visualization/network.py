@@ -61,7 +61,7 @@ def plot_network(
     """A picture of the graph of `symbol`, which a notebook shows.
 
     **Args** `shape`, `dtype`: shapes and dtypes of the data by name; edges are then labelled with those of what flows along them, shapes
-    without the batch. `node_attrs`: attributes of Graphviz for all nodes. `hide_weights`: leave out parameters, which are recognised by
+    without the batch. `node_attrs`: attributes of Graphviz for all nodes. `hide_weights`: leave out parameters, which are recognized by
     their names. `title`: names the files; `save_format`: of the picture that Graphviz renders. **Returns** a `graphviz.Digraph` if that
     package is installed, else a NetworkPlot. **Raises** TypeError for anything but a Symbol; ValueError if shapes or dtypes do not follow
     from those given. Warns of several nodes with one name, which are one node in DOT. **Source** MXNet `visualization.plot_network`.

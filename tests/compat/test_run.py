@@ -321,6 +321,7 @@ def test_the_old_form_of_notebooks():
     ("arguments", "says"),
     [
         (["--output", "a.ipynb", "--inplace", "FILE"], "exclude each other"),
+        (["--output", "a.ipynb", "FILE", "--inplace"], "exclude each other"),
         (["FILE", "--epochs", "3"], "a notebook takes no arguments, got --epochs 3"),
     ],
 )
@@ -329,6 +330,16 @@ def test_wrong_arguments_for_notebooks(arguments, says, tmp_path, capsys):
     with pytest.raises(SystemExit):
         run.main([str(path) if each == "FILE" else each for each in arguments])
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_options_before_or_behind_a_notebook(behind, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(notebooks, "run", lambda *arguments: calls.append(arguments) or 0)
+    path, options = str(notebook(tmp_path / "a.ipynb", "1")), ["--no-lend", "--output", "b.ipynb"]
+    assert run.main([path, *options] if behind else [*options, path]) == 0
+    assert run.main([path, "--inplace"] if behind else ["--inplace", path]) == 0
+    assert calls == [(path, "b.ipynb", False), (path, path, True)]
 
 
 def test_writing_without_a_kernel_is_refused(tmp_path, monkeypatch, capsys):

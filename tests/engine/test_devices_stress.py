@@ -180,11 +180,11 @@ def hit(got: Any, wanted: Any) -> bool:
 
 @pytest.fixture
 def accounts_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Accounts of memory for this test alone: Ctrl-C in the middle of a Block's finaliser may leave its bytes in them."""
+    """Accounts of memory for this test alone: Ctrl-C in the middle of a Block's finalizer may leave its bytes in them."""
     monkeypatch.setattr(storage, "_pools", {})
 
 
-# Ctrl-C in a finaliser of Python is lost, which Python says.
+# Ctrl-C in a finalizer of Python is lost, which Python says.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no signals for threads")
 @pytest.mark.parametrize("part", range(4))

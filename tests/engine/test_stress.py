@@ -1,4 +1,4 @@
-"""The engine under load and in unusual places: many pushes, many threads, fork, exit, Ctrl-C, finalisers, tasks that push and wait."""
+"""The engine under load and in unusual places: many pushes, many threads, fork, exit, Ctrl-C, finalizers, tasks that push and wait."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_two_tasks_that_wait_for_each_other_raise() -> None:
         engine.waitall()
 
 
-# ---- threads that die, Ctrl-C, finalisers
+# ---- threads that die, Ctrl-C, finalizers
 
 
 def test_threads_that_die_with_open_segments(gates: Gates) -> None:
@@ -330,7 +330,7 @@ def test_an_interrupted_recording_can_still_be_waited_for(gates: Gates, monkeypa
     assert y.asnumpy()[0] == 2
 
 
-def test_finalisers_that_use_arrays() -> None:
+def test_finalizers_that_use_arrays() -> None:
     """The collector may run one at any point of the engine, even while its lock is held; it computes, or is told that it cannot."""
     told: list[str] = []
     ran = 0
@@ -380,11 +380,11 @@ def test_finalisers_that_use_arrays() -> None:
     engine.waitall()
     gc.collect()
     assert ran == 59 * 5
-    assert all("finaliser (__del__) that runs in the middle of the engine's work cannot" in text for text in told)
+    assert all("finalizer (__del__) that runs in the middle of the engine's work cannot" in text for text in told)
 
 
 def test_what_a_finished_task_held_is_freed_without_the_lock() -> None:
-    """Its finaliser may wait even for what waits for the task."""
+    """Its finalizer may wait even for what waits for the task."""
     found: list[float] = []
     x = nd.ones((4,))
 

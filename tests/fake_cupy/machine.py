@@ -80,7 +80,7 @@ class Machine:
         self.broken: dict[int, str] = {}  # device -> the error that a kernel raised on it
         self.cause: Exception | None = None
         self.free: dict[tuple[int, Any, int], list[tuple[np.ndarray, History]]] = {}
-        self.returned: deque[Any] = deque()  # by finalisers, which may come at any time
+        self.returned: deque[Any] = deque()  # by finalizers, which may come at any time
         self.used = [0] * count  # bytes of each device in use, and in all
         self.taken = [0] * count
         self.pinned: list[tuple[int, int]] = []

@@ -425,6 +425,7 @@ def test_nested_results_keep_their_structure():
     for hybrid in (False, True):
         net.hybridize(hybrid)
         first, (second, (third,)), halves, nothing = net(x)
+        assert [type(each) for each in (net(x), net(x)[1], net(x)[1][1], halves)] == [tuple, list, tuple, list]
         assert first.asnumpy().tolist() == [2, 3]
         assert second.asnumpy().tolist() == [2, 4]
         assert third.asnumpy().tolist() == [1, 2]

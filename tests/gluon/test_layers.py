@@ -155,7 +155,7 @@ def test_activations_refuse_what_they_cannot_use():
         nn.Activation("nosuch")(nd.ones((1,)))
 
 
-# ---- normalisation
+# ---- normalization
 
 
 def standardized(x, axes, epsilon=1e-5):

@@ -118,7 +118,7 @@ def test_an_unknown_shape_must_be_allowed(shape):
         param._finish_deferred_init()
 
 
-def test_deferred_initialisation_is_completed():
+def test_deferred_initialization_is_completed():
     param = parameter((2, 0), allow_deferred_init=True)
     param.initialize(init.Constant(4), ctx=CPUS)
     assert param.list_ctx() == CPUS

@@ -409,7 +409,7 @@ def test_shared_modules_have_the_same_arrays() -> None:
     first.forward(batch(mx, 0, 4), is_train=False)
     second.forward(batch(mx, 0, 4), is_train=False)
     np.testing.assert_array_equal(first.get_outputs()[0].asnumpy(), second.get_outputs()[0].asnumpy())
-    with pytest.raises(ModuleStateError, match="shared_module must be a Module that is bound and initialised"):
+    with pytest.raises(ModuleStateError, match="shared_module must be a Module that is bound and initialized"):
         mx.mod.Module(perceptron(mx)).bind(*SHAPES, shared_module=mx.mod.Module(perceptron(mx)))
 
 

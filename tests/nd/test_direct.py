@@ -80,7 +80,7 @@ def test_results_have_memory_of_their_own() -> None:
 
 
 def test_an_operator_may_run_inside_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a finaliser, which Python may call in the middle of a kernel."""
+    """As in a finalizer, which Python may call in the middle of a kernel."""
     kernel = Relu.kernel
     inner: list[Any] = []
 

@@ -29,7 +29,7 @@ def scaled(net: gluon.HybridBlock) -> None:
             param.set_data(nd.array(rng.standard_normal(param.shape, "float32") * np.float32((2 / fan) ** 0.5)))
 
 
-@pytest.mark.timeout(240)  # initialising and running the large ones takes most of it, on a busy machine
+@pytest.mark.timeout(240)  # initializing and running the large ones takes most of it, on a busy machine
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name == "inceptionv3" else name for name in FAMILIES]
 )

@@ -1,4 +1,4 @@
-"""Rows of ops/linalg.py, linalg_packing.py and linalg_factor.py: products, packing, factorisations, determinants."""
+"""Rows of ops/linalg.py, linalg_packing.py and linalg_factor.py: products, packing, factorizations, determinants."""
 
 from __future__ import annotations
 
@@ -403,7 +403,7 @@ PACKING = [
 ]
 
 
-# ---- factorisations
+# ---- factorizations
 
 
 def spd(nd_like: Any) -> Any:
@@ -427,7 +427,7 @@ def eigen(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def householder(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Q and L of one LQ factorisation by reflections, with LAPACK's signs."""
+    """Q and L of one LQ factorization by reflections, with LAPACK's signs."""
     rows, columns = a.shape
     left, q = a.copy(), np.eye(columns)
     for k in range(rows):

@@ -1,4 +1,4 @@
-"""Rows of ops/nn.py, softmax.py, norm.py and loss.py: layers, normalisations, output layers."""
+"""Rows of ops/nn.py, softmax.py, norm.py and loss.py: layers, normalizations, output layers."""
 
 from __future__ import annotations
 
@@ -382,7 +382,7 @@ DROPOUT = [
 ]
 
 
-# ---- normalisation
+# ---- normalization
 
 
 def standard(x: np.ndarray, axes: tuple[int, ...], eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

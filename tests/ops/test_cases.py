@@ -52,7 +52,7 @@ CASES = collect()
 
 
 def rows(**conditions: bool) -> pytest.MarkDecorator:
-    """Parametrise over the rows whose fields have the given truth values."""
+    """Parametrize over the rows whose fields have the given truth values."""
     chosen = [(name, case) for name, case in CASES.items() if all(bool(getattr(case, k)) == v for k, v in conditions.items())]
     return pytest.mark.parametrize(("name", "case"), chosen, ids=[name for name, _ in chosen])
 

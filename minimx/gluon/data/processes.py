@@ -27,7 +27,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...base import ArgumentError, MXNetError, env_choice
+from ...base import ArgumentError, MXNetError, as_sentence, env_choice
 from .pipe import pair
 from .seeding import BatchSeeds
 from .team import Ticket, WorkerError, too_slow
@@ -210,7 +210,7 @@ class Processes:
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ArgumentError(
                 f"DataLoader: worker processes are started by {method!r} here, for which the data set and batchify_fn must be picklable: "
-                f"{error}. Define their classes and functions at the top of a module, without lambda; or use threads, with "
+                f"{as_sentence(error)} Define their classes and functions at the top of a module, without lambda; or use threads, with "
                 "thread_pool=True; or num_workers=0."
             ) from error
         except OSError as error:

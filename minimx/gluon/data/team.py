@@ -60,7 +60,7 @@ class Team(Protocol):
         """The batch, when it is there. Raises what the worker met; BatchTimeoutError; WorkerError."""
 
     def leave(self, owner: int, tickets: deque[Ticket]) -> None:
-        """Forget about these batches of the pass `owner`. May be called at any time, by a finaliser, too."""
+        """Forget about these batches of the pass `owner`. May be called at any time, by a finalizer, too."""
 
     def close(self) -> None:
         """End the workers. The team is of no use any more."""

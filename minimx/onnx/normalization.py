@@ -1,4 +1,4 @@
-"""Converters of normalisations.
+"""Converters of normalizations.
 
 ONNX has BatchNormalization and InstanceNormalization; the others are written with means and products, as their formulas are.
 """
@@ -41,12 +41,12 @@ def instance_norm(graph: Graph, op: Any, data: Value, gamma: Value, beta: Value)
 @converts("LayerNorm")
 def layer_norm(graph: Graph, op: Any, data: Value, gamma: Value, beta: Value) -> Any:
     axis = graph.axis(op.axis, data)
-    normed, mean, deviation = standardised(graph, data, data, [axis], op.eps)
+    normed, mean, deviation = standardized(graph, data, data, [axis], op.eps)
     scale, shift = (along(graph, each, axis, data.ndim) for each in (gamma, beta))
     return [graph.node("Add", graph.node("Mul", normed, scale), shift), mean, deviation]
 
 
-def standardised(graph: Graph, operand: Operand, like: Value, axes: Sequence[int], eps: float) -> tuple[str, str, str]:
+def standardized(graph: Graph, operand: Operand, like: Value, axes: Sequence[int], eps: float) -> tuple[str, str, str]:
     """The data less their mean, divided by their deviation along `axes`; the mean; the deviation."""
     mean = graph.node("ReduceMean", operand, axes=list(axes), keepdims=1)
     rest = graph.node("Sub", operand, mean)
@@ -65,7 +65,7 @@ def group_norm(graph: Graph, op: Any, data: Value, gamma: Value, beta: Value) ->
     groups = op.num_groups
     size = graph.fixed(data, 1) // groups
     apart = graph.node("Reshape", data, graph.ints(0, groups, -1))
-    normed, mean, deviation = standardised(graph, apart, data, [2], op.eps)
+    normed, mean, deviation = standardized(graph, apart, data, [2], op.eps)
     if gamma.shape == (groups,) and size != 1:  # a factor for each group
         scaled = graph.node("Mul", normed, along(graph, gamma, 1, 3))
         scaled = graph.node("Add", scaled, along(graph, beta, 1, 3))
