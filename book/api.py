@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from minimx.compat import differences
 from minimx.fields import spelt
 from minimx.op import REGISTRY, Op
@@ -58,6 +60,20 @@ def _own(module: ModuleType, name: str, value: Any) -> bool:
     return not name.startswith("_") and callable(value) and getattr(value, "__module__", "").startswith(module.__name__)
 
 
+def is_named(default: Any) -> bool:
+    return inspect.isroutine(default) or (inspect.isclass(default) and default is not inspect.Parameter.empty)
+
+
+class Name:
+    """A function or a class as the default of a parameter: shown by its name, as a reader would write it; a lambda as dots."""
+
+    def __init__(self, value: Any) -> None:
+        self.name = getattr(value, "__name__", repr(value))
+
+    def __repr__(self) -> str:
+        return self.name if self.name.isidentifier() else "..."
+
+
 def signature(name: str, value: Any) -> str:
     """`name(a, b=1)` on one line, or a line a parameter if it is long."""
     try:
@@ -67,6 +83,7 @@ def signature(name: str, value: Any) -> str:
     plain = [each.replace(annotation=each.empty) for each in found.parameters.values() if each.name != "how"]
     # A graph makes a variable for an operand that is left out; for arrays it has to be given.
     plain = [each.replace(default=each.empty) if repr(each.default) == "<a variable>" else each for each in plain]
+    plain = [each.replace(default=Name(each.default)) if is_named(each.default) else each for each in plain]
     parameters = [re.sub(r"<([\w.]+)[^>]*>", r"\1", str(each)) for each in plain]
     line = f"{name}({', '.join(parameters)})"
     if len(line) <= 88:
@@ -132,6 +149,13 @@ def page(path: str) -> str:
     return "\n".join(parts)
 
 
+def attribute(field: dataclasses.Field[Any]) -> str:
+    """`axis=-1`; the name alone, if it has to be given."""
+    if field.default is dataclasses.MISSING:
+        return spelt(field)
+    return f"{spelt(field)}={field.default.name if isinstance(field.default, np.dtype) else repr(field.default)}"
+
+
 def operators() -> str:
     """The table of all registered operators: what names they have in graphs and files, what they take, and their attributes."""
     by_class: dict[type[Op], list[str]] = {}
@@ -141,16 +165,14 @@ def operators() -> str:
         "# Operators",
         "",
         "What the registry holds: the names by which files and graphs call an operator, its inputs (`?`: may be absent, `*`: any number),",
-        "and its attributes with their defaults. The functions that apply them are on the pages of {doc}`nd` and its parts. Names that",
-        "begin with `_backward` are gradients that have an operator of their own.",
+        "and its attributes with their defaults, if they have one. The functions that apply them are on the pages of {doc}`nd` and its",
+        "parts. Names that begin with `_backward` are gradients that have an operator of their own.",
         "",
         "| names | inputs | attributes |",
         "| --- | --- | --- |",
     ]
     for kind, names in sorted(by_class.items(), key=lambda pair: pair[1][0].lower()):
-        attributes = [
-            f"{spelt(field)}={field.default!r}" for field in dataclasses.fields(kind) if not field.metadata.get("hidden")
-        ]
+        attributes = [attribute(field) for field in dataclasses.fields(kind) if not field.metadata.get("hidden")]
         inputs = kind.inputs if isinstance(kind.inputs, tuple) else ("...",)
         cells = [", ".join(f"`{each}`" for each in column) for column in (names, inputs, attributes)]
         lines.append("| " + " | ".join(cells) + " |")

@@ -4,7 +4,8 @@ The English site is built from this folder. The Chinese one, with the tag `zh`, 
 same notebooks with other text, and with the outputs of the first build. Nothing on a page comes from another server, so that it reads the
 same without a network. `make book` makes warnings errors.
 
-MINIMX_REPOSITORY=https://github.com/OWNER/NAME adds links to the repository, and buttons that run a chapter on Binder or Colab.
+MINIMX_REPOSITORY=https://github.com/OWNER/NAME adds links to the repository, and buttons that run a chapter on Binder or Colab
+(repository.py); they lead to the branch MINIMX_BRANCH, by default `main`.
 """
 
 import os
@@ -18,6 +19,7 @@ from sphinx.locale import translators
 
 sys.path.insert(0, str(Path(__file__).parent))
 import api  # beside this file, like the extensions `page` and `chinese_search`
+from repository import Repository
 from translation import untranslated, words
 
 chinese = tags.has("zh")  # noqa: F821  # Sphinx puts it here
@@ -64,19 +66,9 @@ html_theme_options = {
     "use_download_button": True,
     "use_fullscreen_button": False,
 }
-repository = os.environ.get("MINIMX_REPOSITORY", "").rstrip("/")
+repository = Repository.at(os.environ.get("MINIMX_REPOSITORY", ""), os.environ.get("MINIMX_BRANCH", "main"))
 if repository:
-    html_theme_options |= {
-        "repository_url": repository,
-        "repository_branch": os.environ.get("MINIMX_BRANCH", "main"),
-        "path_to_docs": "book",
-        "use_repository_button": True,
-        "launch_buttons": {
-            "notebook_interface": "jupyterlab",
-            "binderhub_url": "https://mybinder.org",
-            "colab_url": "https://colab.research.google.com" if "github.com" in repository else "",
-        },
-    }
+    html_theme_options |= repository.options()
 
 
 def write_reference(app: Sphinx) -> None:
@@ -94,11 +86,15 @@ def finish_page(app: Sphinx, page: str, template: str, context: dict, doctree: o
         notice = '<div class="admonition note"'  # of translation.with_notice
         body = context["body"].replace(notice, f'{notice} lang="zh-CN"', 1)
         context["body"] = f'<div lang="en">{body}</div>'
-    for group in context.get("header_buttons", []) if chinese else []:
-        for button in group.get("buttons", []):
+    for group in context.get("header_buttons", []):
+        launches = group.get("label") == "launch-buttons"
+        for button in group.get("buttons", []) if chinese else []:
             button["tooltip"] = says.get(button["tooltip"], button["tooltip"])
-            if group.get("label") == "launch-buttons":  # the repository holds the English notebooks
+            if launches:  # the repository holds the English notebooks
                 button["text"] += f" ({says['in English']})"
+        if launches and repository and repository.on_colab:
+            text = "Copy the first cell for Colab"
+            group["buttons"].append(repository.copy_button(says.get(text, text)))
 
 
 class Words(NullTranslations):

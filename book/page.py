@@ -1,8 +1,8 @@
 """What is done to the pages of the site as Sphinx reads them, in both languages.
 
-Chapters get their numbers, and `chapter 5` in the text becomes a link. Cells get anchors named after their ids, and the sections of a
-translated page those of the original, so that the switch of languages finds the same place. A picture without alternative text is a
-warning.
+Chapters get their numbers and appendices their letters, and `chapter 5` or `appendix A` in the text becomes a link. Cells get anchors named
+after their ids, and the sections of a translated page those of the original, so that the switch of languages finds the same place. A
+picture without alternative text is a warning.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-#: How the text names a chapter.
-CHAPTER = re.compile(r"\b[Cc]hapter (\d+)\b|第 (\d+) 章")
+#: How the text names a chapter, and an appendix.
+CHAPTER = re.compile(r"\b[Cc]hapter (\d+)\b|第 (\d+) 章|\b[Aa]ppendix ([A-Z])\b|附录 ([A-Z])")
+#: The preface, which has no number.
+PREFACE = "00"
 
 logger = logging.getLogger(__name__)
 render_image = NbElementRenderer.render_image
@@ -34,32 +36,33 @@ def render_image_with_alt(self: NbElementRenderer, data: MimeData) -> list[nodes
     return images
 
 
-def chapters(app: Sphinx) -> dict[int, str]:
-    """The names of the chapters' pages by their numbers."""
-    names = sorted(path.stem for path in Path(app.srcdir, "chapters").glob("[0-9]*.ipynb"))
-    return {int(name.split("-")[0]): f"chapters/{name}" for name in names}
+def chapters(app: Sphinx) -> dict[str, str]:
+    """The names of the pages of chapters and appendices, by their numbers and letters: "5", "A"."""
+    names = sorted(path.stem for path in Path(app.srcdir, "chapters").glob("*.ipynb"))
+    labels = {name: name.split("-")[0] for name in names}
+    return {label.lstrip("0"): f"chapters/{name}" for name, label in labels.items() if label != PREFACE}
 
 
 def number(app: Sphinx, document: nodes.document) -> None:
-    """Put a chapter's number before its title."""
+    """Put a chapter's number, or an appendix's letter, before its title."""
     page = app.env.current_document.docname
     title = document.next_node(nodes.title)
-    for count, name in chapters(app).items():
+    for label, name in chapters(app).items():
         if name == page and title is not None:
-            title.insert(0, nodes.Text(f"{count}. "))
+            title.insert(0, nodes.Text(f"{label}. "))
 
 
 def link_chapters(app: Sphinx, document: nodes.document) -> None:
-    """Make links of what the text says about other chapters."""
+    """Make links of what a chapter, an appendix or the preface says about others."""
     page, names = app.env.current_document.docname, chapters(app)
-    if page not in names.values():
+    if not page.startswith("chapters/"):
         return
     for text in list(document.findall(nodes.Text)):
         if not isinstance(text.parent, (nodes.paragraph, nodes.emphasis, nodes.strong)):
             continue
         new, end = list[nodes.Node](), 0
         for found in CHAPTER.finditer(text):
-            target = names.get(int(found[1] or found[2]))
+            target = names.get(next(filter(None, found.groups())))
             if target and target != page:
                 link = nodes.inline("", found[0])
                 options = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{target}", "refdoc": page, "refexplicit": True}

@@ -63,6 +63,19 @@ def test_every_operator_is_in_the_table(pages: dict[str, str]) -> None:
     for name in REGISTRY:
         assert f"`{name}`" in pages["operators"]
     assert "| `Pooling`" in pages["operators"]
+    assert "`start`, `stop=None`, `step=1.0`, `repeat=1`, `infer_range=False`, `dtype=float32`" in pages["operators"]
+
+
+def test_no_page_depends_on_where_objects_lie(pages: dict[str, str]) -> None:
+    found = [f"{name}: {line}" for name, page in pages.items() for line in page.splitlines() if " at 0x" in line]
+    assert found == []
+
+
+def test_functions_and_classes_as_defaults_have_names() -> None:
+    def draw(kind: type = float, of: object = len, key: object = lambda: 0, count: int = 1) -> None:
+        pass
+
+    assert api.signature("draw", draw) == "draw(kind=float, of=len, key=..., count=1)"
 
 
 def test_what_has_no_docstring_is_an_error() -> None:

@@ -26,7 +26,7 @@ if "MINIMX_SITE" not in os.environ:
 pytestmark = pytest.mark.timeout(600)  # a browser beside other work
 
 SITE = Path(os.environ["MINIMX_SITE"]).resolve()
-CHAPTERS = sorted(path.stem for path in (SITE / "chapters").glob("[0-9]*.html"))
+CHAPTERS = sorted(path.stem for path in (SITE / "chapters").glob("[0-9]*.html") if not path.stem.startswith("00-"))
 NDARRAY, ENGINE = CHAPTERS[:2]
 
 
@@ -69,6 +69,14 @@ def reached(pages: dict[Path, Page], target: Path, anchor: str) -> bool:
 def test_what_is_said_of_other_chapters_is_a_link(folder: str, words: str) -> None:
     text = (SITE / folder / "chapters" / f"{ENGINE}.html").read_text(encoding="utf-8")
     assert f'href="{NDARRAY}.html"><span class="doc">{words}</span></a>' in text
+
+
+@pytest.mark.parametrize(("folder", "words"), [("", "appendix A"), ("zh/", "附录 A")])
+def test_the_preface_leads_to_the_appendices(folder: str, words: str) -> None:
+    text = (SITE / folder / "chapters" / "00-preface.html").read_text(encoding="utf-8")
+    assert f'href="A-coming-from-mxnet.html"><span class="doc">{words}</span></a>' in text
+    title = (SITE / folder / "chapters" / "A-coming-from-mxnet.html").read_text(encoding="utf-8")
+    assert "<h1>A. " in title
 
 
 def test_every_page_has_its_other_language() -> None:
@@ -247,6 +255,43 @@ def test_light_and_dark(page: Any, root: str) -> None:
         click(page, page.locator(".theme-switch-button"))
         page.locator(f".theme-change-button[data-mode={mode}]").click()
         assert page.evaluate("document.documentElement.dataset.theme") == mode
+
+
+#: Texts whose contrast with the ground behind them is below what WCAG asks for (level AA, letters of ordinary size).
+FAINT = """() => {
+  const parts = (color) => color.match(/[\\d.]+/g).map(Number);
+  const light = (channel) => (channel /= 255) <= 0.03928 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4;
+  const luminance = ([red, green, blue]) => 0.2126 * light(red) + 0.7152 * light(green) + 0.0722 * light(blue);
+  const ground = (element) => {
+    for (let each = element; each !== null; each = each.parentElement) {
+      const [red, green, blue, opacity = 1] = parts(getComputedStyle(each).backgroundColor);
+      if (opacity > 0.99) return [red, green, blue];
+    }
+    return [255, 255, 255];
+  };
+  const faint = new Map();
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !element.getClientRects().length || element.closest("svg, .headerlink")) continue;
+    const [red, green, blue, opacity = 1] = parts(getComputedStyle(element).color);
+    const behind = ground(element);
+    const color = [red, green, blue].map((each, index) => each * opacity + behind[index] * (1 - opacity));
+    const [low, high] = [luminance(color), luminance(behind)].sort((a, b) => a - b);
+    const contrast = (high + 0.05) / (low + 0.05);
+    if (contrast < 4.5) faint.set(`${color.map(Math.round)} on ${behind}`, texts.currentNode.data.trim().slice(0, 40));
+  }
+  return [...faint];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_is_written_can_be_read(page: Any, root: str, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    for name in ("index", "search", "reference/operators", "teaching/index", *(f"chapters/{each}" for each in CHAPTERS)):
+        page.goto(f"{root}{name}.html", wait_until="domcontentloaded")
+        assert page.evaluate("document.documentElement.dataset.theme") == scheme
+        assert page.evaluate(FAINT) == [], name
 
 
 def test_no_page_is_wider_than_a_phone(page: Any, root: str) -> None:
