@@ -1,7 +1,8 @@
 """`from minimx import d2l`: the helpers of the book's chapters, with the names of *Dive into Deep Learning*.
 
 Instruments (`timing`), data (`datasets`), the loop's pieces (`training`), plots (`plots`), timelines (`figures`), graphs and memory
-(`diagrams`), answers to exercises (`exercises`), the notebook itself (`notebook`), and things to play with (`widgets`).
+(`diagrams`), answers to exercises (`exercises`), the notebook itself (`notebook`), the network of all chapters (`network`), how fast
+each makes it (`scoreboard`), and things to play with (`widgets`).
 `import minimx` does not import this package, and this package imports matplotlib, tqdm and IPython only when they are used.
 """
 
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import diagrams, figures
+from . import diagrams, figures, scoreboard
 from .datasets import Batches, get_fashion_mnist_labels, get_text_labels, load_data_fashion_mnist, load_fashion_mnist
 from .exercises import check
+from .network import LENET_SHAPES, LeNet, lenet, lenet_batches, lenet_loss, lenet_net, lenet_params, lenet_step
 from .notebook import progress, show_source
 from .plots import Animator, plot, pyplot, set_axes, set_figsize, show_images, use_svg_display
 from .timing import Accumulator, Benchmark, Timer
@@ -37,8 +39,9 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Accumulator", "Animator", "Batches", "Benchmark", "ClusterExplorer", "EngineStepper", "Timer", "accuracy", "check", "data_iter",
-    "diagrams", "evaluate_accuracy", "figures", "get_fashion_mnist_labels", "get_text_labels", "linreg", "load_data_fashion_mnist",
-    "load_fashion_mnist", "plot", "progress", "set_axes", "set_figsize", "sgd", "show_images", "show_source", "squared_loss",
-    "synthetic_data", "try_all_gpus", "try_gpu", "use_svg_display",
+    "Accumulator", "Animator", "Batches", "Benchmark", "ClusterExplorer", "EngineStepper", "LENET_SHAPES", "LeNet", "Timer",
+    "accuracy", "check", "data_iter", "diagrams", "evaluate_accuracy", "figures", "get_fashion_mnist_labels", "get_text_labels",
+    "lenet", "lenet_batches", "lenet_loss", "lenet_net", "lenet_params", "lenet_step", "linreg", "load_data_fashion_mnist",
+    "load_fashion_mnist", "plot", "progress", "scoreboard", "set_axes", "set_figsize", "sgd", "show_images", "show_source",
+    "squared_loss", "synthetic_data", "try_all_gpus", "try_gpu", "use_svg_display",
 ]  # fmt: skip

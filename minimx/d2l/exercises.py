@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import PACKAGE_FOLDER, ArgumentError
+from ..base import PACKAGE_FOLDER, ArgumentError, as_sentence
 
 WIDTH = 79  # of a line in the notebook
 LONGEST = 6  # elements of an array that a message spells out; of a larger one it gives the shape
@@ -94,11 +94,6 @@ def agree(got: Any, wanted: Any, tolerance: float) -> bool:
     if got.dtype.kind in "biuf" and wanted.dtype.kind in "biuf":
         return bool(np.allclose(got, wanted, tolerance, tolerance, equal_nan=True))
     return bool(np.array_equal(got, wanted))
-
-
-def as_sentence(text: str) -> str:
-    """`text` with a full stop, unless it ends in one: errors do as they like."""
-    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def describe_error(error: Exception) -> str:

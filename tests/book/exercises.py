@@ -187,9 +187,14 @@ def prepared(cells: list[Cell], place: int, answers: Any) -> dict[str, Any]:
     return namespace
 
 
+def answers_to(chapter: str) -> Any:
+    """The module with the wrong answers to a chapter's exercises, by its number or letter: chapter_01, chapter_a."""
+    return importlib.import_module(f"tests.book.answers.chapter_{chapter.split('-')[0].lower()}")
+
+
 def verdicts(chapter: str) -> dict[str, list[str]]:
     """By exercise, what its check prints to the cell as a reader finds it, to the solution, and to each of the wrong answers."""
-    answers = importlib.import_module(f"tests.book.answers.chapter_{chapter[:2]}")
+    answers = answers_to(chapter)
     cells = cells_of(chapter)
     told: dict[str, list[str]] = {}
     for place, cell in enumerate(cells):

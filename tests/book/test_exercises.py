@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .exercises import CHAPTERS, cells_of
+from .exercises import CHAPTERS, answers_to, cells_of
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in CHAPTERS.glob("*.ipynb"))
@@ -19,13 +18,14 @@ SLOW = {"03", "07", "08", "10", "14"}  # their exercises compile, train, measure
 
 
 def wrong_answers(chapter: str) -> dict[str, list[tuple[str, str]]]:
-    return importlib.import_module(f"tests.book.answers.chapter_{chapter[:2]}").WRONG
+    found: dict[str, list[tuple[str, str]]] = answers_to(chapter).WRONG
+    return found
 
 
 @pytest.mark.parametrize("chapter", NAMES)
 def test_every_exercise_has_three_wrong_answers(chapter: str) -> None:
     exercises = [cell.name for cell in cells_of(chapter) if cell.is_exercise]
-    assert len(exercises) >= 4
+    assert len(exercises) >= (2 if chapter.startswith("00-") else 4)  # the preface only shows what exercises are like
     assert list(wrong_answers(chapter)) == exercises
     for name, answers in wrong_answers(chapter).items():
         assert len(answers) >= 3, name

@@ -14,6 +14,16 @@ def fullest(sizes, s):  # dealt in turn
 """,
             "got 7",
         ),
+        (
+            """
+def fullest(sizes, s):  # as they come
+    loads = [0] * s
+    for size in sizes:
+        loads[loads.index(min(loads))] += size
+    return max(loads)
+""",
+            "got 8, wanted 6",
+        ),
     ],
     "crossing-solution": [
         ("def where_trees_win(m, name):\n    return 4", "got 4"),
