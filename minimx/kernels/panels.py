@@ -24,16 +24,11 @@ import numpy as np
 from ..op import Array, beside, share_out
 from . import machine, threads
 
-ROWS, VECTORS, LANES = (
-    4,
-    3,
-    8,
-)  # 12 of the 16 registers of AVX2 are sums: enough that each addition is done when its next one comes
+# 12 of the 16 registers of AVX2 are sums: enough that each addition is done when its next one comes.
+ROWS, VECTORS, LANES = 4, 3, 8
 WIDTH = VECTORS * LANES
-TALL, DEEP = (
-    128,
-    500,
-)  # rows and columns of a block of the left factor; no power of 2, so that its tiles do not share their places in caches
+# Rows and columns of a block of the left factor; no power of 2, so that its tiles do not share their places in caches.
+TALL, DEEP = 128, 500
 VECTOR = f"float{LANES}"
 NS_PER_PRODUCT = 0.012  # on one core
 NS_PER_NUMBER = 0.5  # to arrange it

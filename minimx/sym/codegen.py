@@ -57,9 +57,8 @@ class Writer(RunWriter):
         self.values: dict[Entry, str] = {}
         self.views: list[tuple[Spec, int]] = []  # of the arena, in the order in which the function takes them
         self.memory: dict[Any, str] = {}  # buffer and shape -> the name of its view
-        self.outside: dict[
-            Any, str
-        ] = {}  # what the function calls kernels, numbers, specs and tiles, each under a key of its own
+        # What the function calls kernels, numbers, specs and tiles, each under a key of its own.
+        self.outside: dict[Any, str] = {}
         self.loops: dict[str, fused.Loop | chain.Chain] = {}  # what runs in machine code, by the function's names for it
         self.head: list[str] = []  # comments that say what the kernels are
         self.lines: list[str] = []
