@@ -178,7 +178,8 @@ def main(arguments: list[str] | None = None) -> None:
     if chosen.chart:
         report.chart(chosen.chart, works, rows)
     words, met = report.bars(works, rows, unmeasured=not chosen.quick)
-    print(f"what minimx is held to\n{words}" if words else "")
+    if words and not chosen.submit:  # a class's machines are slower or faster, and no student has missed anything
+        print(f"what minimx is held to\n{words}")
     if chosen.check and not met:
         sys.exit(1)
 

@@ -11,7 +11,7 @@ import importlib.util
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from .. import files
@@ -32,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--teaching", action="store_true", help="and the assignment, its checks and the pages for teachers")
     parser.add_argument("--no-open", dest="open", action="store_false", help="copy only, do not start JupyterLab")
+    parser.add_argument(
+        "--jupyter", metavar="OPTION", action="append", default=[], help="an option for JupyterLab, as in --jupyter=--no-browser"
+    )
 
 
 def sources(book: Path, teaching: bool) -> Iterator[tuple[Path, Path]]:
@@ -78,11 +81,11 @@ def run(chosen: argparse.Namespace) -> int:
     except OSError as error:  # a file in the folder's place, or no permission
         print(f"minimx book: {folder} cannot be written to: {error.strerror or error}; name another folder", file=sys.stderr)
         return 1
-    return open_in_jupyter(folder) if chosen.open else 0
+    return open_in_jupyter(folder, chosen.jupyter) if chosen.open else 0
 
 
-def open_in_jupyter(folder: Path) -> int:
-    """Start JupyterLab, and stay until it ends. **Returns** its exit status."""
+def open_in_jupyter(folder: Path, options: Sequence[str]) -> int:
+    """Start JupyterLab with some options, and stay until it ends. **Returns** its exit status."""
     if importlib.util.find_spec("jupyterlab") is None:
         print(
             "JupyterLab is not installed beside this Python. The chapters open in any Jupyter that has minimx, or type\n"
@@ -91,7 +94,7 @@ def open_in_jupyter(folder: Path) -> int:
         )
         return 1
     print("starting JupyterLab; Ctrl-C ends it", flush=True)
-    with subprocess.Popen([sys.executable, "-m", "jupyterlab", str(folder)]) as child:
+    with subprocess.Popen([sys.executable, "-m", "jupyterlab", str(folder), *options]) as child:
         while True:
             try:
                 return child.wait()

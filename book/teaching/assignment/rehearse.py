@@ -59,6 +59,14 @@ def answers(path: Path) -> dict[str, str]:
     return {name: text.strip() for name, text in zip(parts[::2], parts[1::2])}
 
 
+def known(path: Path, found: dict[str, str], given: dict[str, str]) -> dict[str, str]:
+    """What a submission has, if each name is one of `given`, the cells that students write; else exits, and lists these."""
+    for name in found:
+        if name not in given:
+            sys.exit(f"{path.name}: there is no answer cell {name!r}; the notebook has {', '.join(given)}")
+    return found
+
+
 def solutions(notebook: Notebook) -> dict[str, str]:
     """The cells that students are to write, as the master has them."""
     return {about(cell)["grade_id"]: "".join(cell["source"]) for cell in notebook["cells"] if about(cell).get("solution")}
@@ -78,9 +86,14 @@ def filled(notebook: Notebook, given: dict[str, str]) -> Notebook:
 # ---- three ways to grade
 
 
+def environment() -> dict[str, str]:
+    """Variables for a tool: it finds the programs that are installed beside this Python, as nbgrader looks for alembic."""
+    return {**os.environ, "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))}
+
+
 def call(folder: Path, *line: str) -> None:
     """Run a program in `folder`, quietly; show what it said if it fails."""
-    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(line, cwd=folder, env=environment(), capture_output=True, text=True, timeout=600)
     if done.returncode:
         sys.exit(f"{' '.join(line)}\n{done.stdout}{done.stderr}")
 
@@ -130,7 +143,7 @@ def by_nbgrader(master: Path, submissions: dict[str, dict[str, str]]) -> dict[st
             f"for s in book.assignment_submissions({name!r})}}))"
         )
         line = [sys.executable, "-c", read_grades]
-        done = subprocess.run(line, cwd=course, capture_output=True, text=True, timeout=100, check=True)
+        done = subprocess.run(line, cwd=course, env=environment(), capture_output=True, text=True, timeout=100, check=True)
         grades: dict[str, Points] = json.loads(done.stdout)
     return {student: {check: float(grades[student][check] or 0) for check in checks} for student in submissions}
 
@@ -171,7 +184,8 @@ def main() -> None:
     parser.add_argument("submissions", nargs="?", type=Path, default=HERE / "submissions", help="the folder of submissions")
     chosen = parser.parse_args()
     given = solutions(read(chosen.notebook))
-    submissions = {path.stem: {**given, **answers(path)} for path in sorted(chosen.submissions.glob("*.py"))}
+    paths = sorted(chosen.submissions.glob("*.py"))
+    submissions = {path.stem: {**given, **known(path, answers(path), given)} for path in paths}
     graded = TOOLS[chosen.tool](chosen.notebook.resolve(), submissions)
     writer = csv.writer(sys.stdout, delimiter="\t", lineterminator=os.linesep)
     writer.writerow(["submission", *next(iter(graded.values()), {}), "sum"])

@@ -15,14 +15,14 @@ def sees_writes(x, y):
     ],
     "solution-2": [
         ("def tangent(a):\n    return np.tanh(a.value)  # no Tracked", "tangent must return a Tracked"),
-        ("def tangent(a):\n    return Tracked(np.tanh(a.value), [(a, lambda g: g)])  # no derivative", "got 1.0"),
+        ("def tangent(a):\n    return Tracked(np.tanh(a.value), [(a, lambda g: g)])  # no derivative", "got 0.48"),
         (
             """
 def tangent(a):
     y = np.tanh(a.value)
-    return Tracked(y, [(a, lambda g: g * (1 - y))])  # not squared
+    return Tracked(y, [(a, lambda g: 1 - y * y)])  # what comes from above is left out
 """,
-            "got 0.5379",
+            "got 0.94",
         ),
     ],
     "solution-3": [
