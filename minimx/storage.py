@@ -8,11 +8,7 @@ and when the last view has gone the Block puts the bytes into the pool. So a vie
 handed out twice. Arrays below `SMALL` bytes are left to NumPy, whose allocator is faster than any pool; they are not counted.
 
 Size classes (MXNET_GPU_MEM_POOL_TYPE or MINIMX_MEM_POOL_TYPE): `Round` rounds up to a power of two or, beyond
-`ROUND_LINEAR`, to a multiple of it; `Naive` rounds up to whole pages; `Unpooled` keeps nothing.
-
-Sizes of `Round` divide each other, so where a class has nothing idle, a larger block is cut; and put together again, when all its pieces
-are idle and something large is asked for. So the memory of a network's first layers, whose images are large, serves the last ones, whose
-images are small and many; without that, each class would keep for itself the most that it ever had. Book: chapter 2.
+`ROUND_LINEAR`, to a multiple of it; `Naive` rounds up to whole pages; `Unpooled` keeps nothing. Book: chapter 2.
 """
 
 from __future__ import annotations
@@ -35,7 +31,6 @@ SMALL = 1 << 15  # bytes; below, NumPy's own allocator serves
 PAGE = 1 << 12
 PINNED = 3  # the type of `cpu_pinned`: memory that a GPU, if there is one, reads and writes by itself
 ROUND_LINEAR = 1 << 25  # bytes; beyond, classes are multiples of this, so that at most 32 MiB are wasted
-CUT = 16  # times what is asked for: of a larger block, a small array that stays would keep the rest from being put together
 
 #: Who is told how many bytes more (or less) a device has in use: the profiler enters itself here. It may be called at any point of any
 #: thread, like `Block.__del__`: it appends to a list, and does no more.
@@ -102,7 +97,9 @@ class Pool:
             size = memory.size
             self.live -= size
             if self.kind != "Unpooled" and size <= self.limit and self.size_class(size) == size:
-                self._keep(memory)
+                self.free.setdefault(size, []).append(memory)
+                self.free.move_to_end(size)
+                self.pooled += size
         self._drop_to(self.limit)
 
     def _drop_to(self, limit: int) -> None:
@@ -121,48 +118,6 @@ class Pool:
             self.free.pop(size, None)
         return memory
 
-    def _keep(self, memory: Any) -> None:
-        """Enter memory into the list of its size class. The lock is held."""
-        self.free.setdefault(memory.size, []).append(memory)
-        self.free.move_to_end(memory.size)
-        self.pooled += memory.size
-
-    def _piece(self, size: int) -> Any:
-        """A piece of larger idle memory, the rest of which stays idle; None if there is none. The lock is held."""
-        larger = [each for each in self.free if size < each <= CUT * size]
-        if not larger:
-            return None
-        memory = self._reuse(min(larger))
-        start = size
-        while start < memory.size:  # pieces as large as what is before them, up to the multiples of ROUND_LINEAR
-            end = 2 * start if start < ROUND_LINEAR else memory.size
-            self._keep(memory[start:end])
-            start = end
-        return memory[:size]
-
-    def _put_together(self) -> None:
-        """Make one block again of pieces that are all idle. The lock is held."""
-        found: dict[int, list[Any]] = {}
-        for pieces in self.free.values():
-            for piece in pieces:
-                if isinstance(piece.base, np.ndarray):
-                    found.setdefault(id(piece.base), []).append(piece)
-        for pieces in found.values():
-            whole = pieces[0].base
-            if sum(piece.size for piece in pieces) == whole.size:
-                for piece in pieces:
-                    self._forget(piece)
-                self._keep(whole)
-
-    def _forget(self, memory: Any) -> None:
-        """Take certain memory out of its list. The lock is held."""
-        left = [each for each in self.free[memory.size] if each is not memory]
-        self.pooled -= memory.size
-        if left:
-            self.free[memory.size] = left
-        else:
-            del self.free[memory.size]
-
     def take(self, nbytes: int) -> Block:
         """Memory for `nbytes` bytes. Raises OutOfMemoryError."""
         size = self.size_class(nbytes)
@@ -176,11 +131,6 @@ class Pool:
                     f"{self.context} is out of memory: {size} bytes asked, {max(0, bound - self.live)} of {bound} free"
                 )
             memory = self._reuse(size)
-            if memory is None and self.kind == "Round":
-                self._put_together()
-                memory = self._reuse(size)
-                if memory is None:
-                    memory = self._piece(size)
             if memory is None and bound is not None:
                 self._drop_to(max(0, bound - self.live - size))
             self.live += size

@@ -96,7 +96,7 @@ class Faster:
         if self.loop is not None:
             return self.loop
         if number not in self._made:
-            self._made[number] = self._from_library(number)
+            self._made.setdefault(number, self._from_library(number))  # of two threads, both get what the first has made
         return self._made[number]
 
     def _from_library(self, number: int) -> Routine | Several | None:

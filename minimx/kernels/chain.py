@@ -109,8 +109,17 @@ def can_link(kernel: Faster | Loop) -> bool:
     """Whether a kernel can be part of a chain: a routine that serves for all values, or a loop."""
     if isinstance(kernel, Loop):
         return True
-    made = kernel.made(threads.share(kernel.work))
+    return is_link(kernel.made(threads.share(kernel.work)))
+
+
+def is_link(made: Any) -> bool:
+    """Whether what serves an operator can be part of a chain."""
     return isinstance(made, Loop) or (isinstance(made, Routine) and made.ordinary is None)
+
+
+def threads_of(link: Link, number: int) -> int:
+    """On how many threads a link runs in a chain that has so many."""
+    return number if link.kernel.work >= threads.WORTH_SHARING else 1
 
 
 def exists() -> bool:
@@ -142,7 +151,7 @@ class Chain:
         number = threads.share(self.work)
         frames = self.frames.get(number)
         if frames is None:
-            if not self.is_ready:
+            if not self.is_ready or not self.serves(number):
                 return False
             frames = self.frames.setdefault(number, [])
         for position in self.given:
@@ -166,6 +175,10 @@ class Chain:
     def is_ready(self) -> bool:
         """Whether all machine code is there."""
         return self.player.function is not None and all(loop.code.part for loop in self.loops)
+
+    def serves(self, number: int) -> bool:
+        """Whether there is code of all links for so many threads."""
+        return all(isinstance(link.kernel, Loop) or is_link(link.kernel.made(threads_of(link, number))) for link in self.links)
 
     def wait(self) -> None:
         """Return when all is compiled, or never will be."""
@@ -196,7 +209,7 @@ class Frame:
         self.scratch = chain.count  # the pointer to it
         now = number
         for link in chain.links:
-            wanted = number if link.kernel.work >= threads.WORTH_SHARING else 1
+            wanted = threads_of(link, number)
             if wanted != now:
                 self.calls.append((lib.addresses["omp_set_num_threads"], wanted, 0, 0, 0, 0))
                 now = wanted
@@ -225,7 +238,7 @@ class Frame:
     def _add_routine(self, routine: Routine, arrays: tuple[int, ...]) -> None:
         """The calls of a routine: where its values lie, then its primitives."""
         handles = Handles(routine)
-        self.alive.append(handles)
+        self.alive += [routine, handles]  # the handles are numbers, which mean nothing when the routine is gone
         addresses = self.lib.addresses
         for memory, position in handles.arrays:
             self.places.append((len(self.calls), 2, arrays[position], 0))

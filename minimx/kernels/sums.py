@@ -27,7 +27,7 @@ class Sums(Loop):
         self.operators = 1
         self.lengths = (before, channels, after)
         self.numbers = []
-        self.source = VECTORS if after == 1 else IMAGES
+        self.source = VECTORS if after == 1 and channels > 1 else IMAGES
         self.compile(2, ())
         self.share(channels, before * channels * after)
 
@@ -49,11 +49,14 @@ void loop(float *x, float *r, long before, long channels, long after, long low, 
     for (long channel = low; channel < high; channel++) {
         double total = 0.0;
         for (long image = 0; image < before; image++) {
-            float part = 0.0f;
-            for (long i = 0; i < after; i++) {
-                part += x[(image * channels + channel) * after + i];
+            for (long start = 0; start < (after + 4095) / 4096; start++) {
+                float part = 0.0f;
+                long end = start * 4096 + 4096 < after ? start * 4096 + 4096 : after;
+                for (long i = start * 4096; i < end; i++) {
+                    part += x[(image * channels + channel) * after + i];
+                }
+                total += double(part);
             }
-            total += double(part);
         }
         r[channel] = float(total);
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import sys
 from collections.abc import Callable, Iterator
 
@@ -69,65 +68,6 @@ def test_freed_memory_serves_the_next_array_of_its_class(kind: str, pool: storag
     assert storage.stats(DEVICE) == {
         "live": pool.size_class(300_000) + pool.size_class(99_999), "peak": pool.peak, "pooled": 0,
     }  # fmt: skip
-
-
-def resident(pool: storage.Pool) -> int:
-    """Bytes of the system's memory that a pool holds idle, however it is cut."""
-    whole = {}
-    for pieces in pool.free.values():
-        for piece in pieces:
-            owner = piece if piece.base is None else piece.base
-            whole[id(owner)] = owner.size
-    return sum(whole.values())
-
-
-@pytest.mark.parametrize("large", [1 << 20, 1 << 25, 3 << 25])
-def test_larger_memory_is_cut_and_put_together_again(large: int, pool: storage.Pool) -> None:
-    """Pieces are of size classes themselves, lie beside each other, and take nothing from the system; nor does the whole afterwards."""
-    small = large // 16 if large < 1 << 26 else 1 << 25
-    address = make(large).ctypes.data
-    pieces = [make(small) for _ in range(large // small)]
-    assert sorted(piece.ctypes.data - address for piece in pieces) == list(range(0, large, small))
-    assert storage.stats(DEVICE) == {"live": large, "peak": pool.peak, "pooled": 0}
-    kept = pieces.pop()
-    del pieces
-    assert storage.stats(DEVICE)["pooled"] == large - small
-    other = make(large)
-    assert other.ctypes.data != address  # a piece is still in use
-    del kept
-    assert make(large).ctypes.data == address
-    del other
-    assert storage.stats(DEVICE)["pooled"] == resident(pool) == 2 * large
-
-
-def test_what_is_much_larger_is_not_cut(pool: storage.Pool) -> None:
-    address = make(1 << 22).ctypes.data
-    small = make(1 << 17)
-    assert storage.stats(DEVICE) == {"live": 1 << 17, "peak": pool.peak, "pooled": 1 << 22}
-    assert make(1 << 22).ctypes.data == address
-    del small
-
-
-def test_random_sizes_leave_the_account_right(pool: storage.Pool) -> None:
-    """No two arrays share a byte, whatever is cut and put together; at the end all is idle, in whole blocks."""
-    random = np.random.default_rng(0)
-    held: list[np.ndarray] = []
-    for step in range(2000):
-        if held and random.random() < 0.5:
-            array = held.pop(random.integers(len(held)))
-            assert (array[[0, -1]] == array[len(array) // 2]).all()
-        else:
-            array = make(int(storage.SMALL * 2 ** (random.random() * 6)))
-            array[[0, len(array) // 2, -1]] = step % 251
-            held.append(array)
-    ranges = sorted((array.ctypes.data, array.ctypes.data + array.nbytes) for array in held)
-    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(ranges))
-    del array, ranges
-    held.clear()
-    assert storage.stats(DEVICE)["live"] == 0
-    pool._put_together()
-    assert pool.pooled == resident(pool)
-    assert all(piece.base is None for pieces in pool.free.values() for piece in pieces)
 
 
 def test_views_keep_memory_alive(kind: str, pool: storage.Pool) -> None:

@@ -128,6 +128,26 @@ def test_several_threads_run_it_at_once() -> None:
     assert not failures
 
 
+def test_code_for_other_numbers_of_threads_is_made_by_two_at_once() -> None:
+    """Several runs of one program begin together, so that two threads make what neither has found; both go on with the same."""
+    for size in range(12):
+        net = nn.HybridSequential()
+        for _ in range(4):
+            net.add(nn.Conv2D(16, 3, padding=1, in_channels=16, activation="relu"))
+        net.initialize()
+        x = nd.ones((3 + size, 16, 20 + size % 7, 28))
+        want = net(x).asnumpy()
+        net.hybridize()
+        net(x).wait_to_read()
+        outputs: list[Any] = []
+        workers = [threading.Thread(target=lambda: outputs.extend(net(x) for _ in range(4))) for _ in range(3)]  # noqa: B023  # joined here
+        for each in workers:
+            each.start()
+        for each in workers:
+            each.join(60)
+        compare([each.asnumpy() for each in outputs], [want] * 12)
+
+
 def test_kernels_turned_off_turn_it_off() -> None:
     net, x = lenet(), images()
     net.hybridize()

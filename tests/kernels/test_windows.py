@@ -131,6 +131,17 @@ def test_sums_over_all_axes_but_one(shape: tuple[int, ...], op: Sum) -> None:
     assert len(axes) == len(shape) - 1
 
 
+@pytest.mark.parametrize(("shape", "axes"), [((1, 2, 3000, 1000), (0, 2, 3)), ((3_000_000, 1), (0,))])
+def test_a_long_sum_is_as_exact_as_numpys(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    data = np.random.default_rng(0).random(shape, np.float32)
+    loop = sums.loop_of(Sum(axis=axes), [Spec.of(shape, data.dtype)])
+    loop.wait()
+    exact = data.sum(axes, np.float64)
+    got = np.empty(exact.shape, np.float32)
+    assert loop(data, got)
+    np.testing.assert_allclose(got, exact, 3e-7)
+
+
 @pytest.mark.parametrize(
     ("op", "shape", "dtype"),
     [
