@@ -7,7 +7,6 @@ configure logging itself at the first message, so that the user's `basicConfig` 
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 
 from .base import ArgumentError, shown
 from .checkpoint import BatchEndParam, save_checkpoint
+from .log import root_logger
 from .nd import NDArray
 from .sym import Symbol
 
@@ -62,7 +62,7 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[BatchEn
     def log(param: BatchEndParam) -> None:
         if param.nbatch % period == 0 and param.eval_metric is not None:
             for name, value in param.eval_metric.get_name_value():
-                logging.getLogger().info("Iter[%d] Batch[%d] Train-%s=%f", param.epoch, param.nbatch, name, value)
+                root_logger().info("Iter[%d] Batch[%d] Train-%s=%f", param.epoch, param.nbatch, name, value)
             if auto_reset:
                 param.eval_metric.reset_local()
 
@@ -102,14 +102,14 @@ class Speedometer:
     def _log(self, param: BatchEndParam, speed: float) -> None:
         metric, count = param.eval_metric, param.nbatch
         if metric is None:
-            logging.getLogger().info("Iter[%d] Batch [%d]\tSpeed: %.2f samples/sec", param.epoch, count, speed)
+            root_logger().info("Iter[%d] Batch [%d]\tSpeed: %.2f samples/sec", param.epoch, count, speed)
             return
         begin = count - self.frequent if self.auto_reset else 0
         pairs = metric.get_name_value()
         if self.auto_reset:
             metric.reset_local()
         values = "".join(f"\t{name}={value:f}" for name, value in pairs)
-        logging.getLogger().info("Epoch[%d] Batch [%d-%d]\tSpeed: %.2f samples/sec%s", param.epoch, begin, count, speed, values)
+        root_logger().info("Epoch[%d] Batch [%d-%d]\tSpeed: %.2f samples/sec%s", param.epoch, begin, count, speed, values)
 
 
 class ProgressBar:
@@ -127,7 +127,7 @@ class ProgressBar:
     def __call__(self, param: BatchEndParam) -> None:
         done = round(self.bar_len * param.nbatch / self.total)
         percent = math.ceil(100.0 * param.nbatch / self.total)
-        logging.getLogger().info("[%s] %s%s\r", "=" * done + "-" * (self.bar_len - done), percent, "%")
+        root_logger().info("[%s] %s%s\r", "=" * done + "-" * (self.bar_len - done), percent, "%")
 
 
 class LogValidationMetricsCallback:
@@ -136,4 +136,4 @@ class LogValidationMetricsCallback:
     def __call__(self, param: BatchEndParam) -> None:
         if param.eval_metric is not None:
             for name, value in param.eval_metric.get_name_value():
-                logging.getLogger().info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)
+                root_logger().info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)

@@ -6,13 +6,13 @@ What trains a Symbol (module/, model.py) writes and reads these, and so do callb
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from . import files, nd, sym
 from .base import ArgumentError, FileFormatError, shown
 from .device import cpu
+from .log import root_logger
 from .nd import NDArray
 from .sym import Symbol
 
@@ -79,7 +79,7 @@ def save_checkpoint(
         symbol.save(f"{files.as_path(prefix)}-symbol.json", remove_amp_cast)
     name = params_file(prefix, epoch)
     nd.save(name, as_saved(arg_params, aux_params))
-    logging.getLogger().info('Saved checkpoint to "%s"', name)
+    root_logger().info('Saved checkpoint to "%s"', name)
 
 
 def load_params(prefix: files.PathLike, epoch: int) -> tuple[Params, Params]:
@@ -91,7 +91,7 @@ def load_params(prefix: files.PathLike, epoch: int) -> tuple[Params, Params]:
     name = params_file(prefix, epoch)
     saved = nd.load(name)
     if not saved:
-        logging.getLogger().warning("Params file '%s' is empty", name)
+        root_logger().warning("Params file '%s' is empty", name)
         return {}, {}
     return separated(saved, name)
 

@@ -31,6 +31,18 @@ class _Formatter(logging.Formatter):
         return f"{colour}{LETTERS.get(record.levelno, 'U')}{time} {record.process} {place}]{PLAIN} {record.message}"
 
 
+def root_logger() -> logging.Logger:
+    """Python's root logger, to which a training tells how it goes.
+
+    Many scripts begin with `logging.getLogger().setLevel(logging.DEBUG)` and no handler: then it gets one, as `logging.info` would give it.
+    Where nobody has asked for messages it stays as it is, so that a later `basicConfig` does not come too late.
+    """
+    found = logging.getLogger()
+    if found.level <= INFO and not found.handlers:
+        logging.basicConfig()
+    return found
+
+
 def get_logger(
     name: str | None = None, filename: PathLike | None = None, filemode: str | None = None, level: int = WARNING
 ) -> logging.Logger:

@@ -7,12 +7,12 @@ the middle is what later steps continue from. Book: chapter 4.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Sequence
 from itertools import pairwise
 
 from .base import ArgumentError
+from .log import root_logger
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
 
@@ -94,7 +94,7 @@ class FactorScheduler(LRScheduler):
         while num_update > self.count + self.step:  # several steps at once when a training is continued
             self.count += self.step
             self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
-            logging.getLogger().info("Update[%d]: the learning rate is now %0.5e", num_update, self.base_lr)
+            root_logger().info("Update[%d]: the learning rate is now %0.5e", num_update, self.base_lr)
         return self.base_lr
 
 
@@ -126,7 +126,7 @@ class MultiFactorScheduler(LRScheduler):
             self.count = self.step[self.cur_step_ind]
             self.cur_step_ind += 1
             self.base_lr *= self.factor
-            logging.getLogger().info("Update[%d]: the learning rate is now %0.5e", num_update, self.base_lr)
+            root_logger().info("Update[%d]: the learning rate is now %0.5e", num_update, self.base_lr)
         return self.base_lr
 
 

@@ -10,13 +10,13 @@ end the parameters and states are, too. While a monitor is installed a graph run
 
 from __future__ import annotations
 
-import logging
 import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from .base import ArgumentError, shown
+from .log import root_logger
 from .nd import NDArray
 
 __all__ = ["Monitor"]
@@ -94,7 +94,7 @@ class Monitor:
     def toc_print(self) -> None:
         """`toc`, to the log."""
         for step, name, text in self.toc():
-            logging.getLogger().info("Batch: %7d %-30s %s", step, name, text)
+            root_logger().info("Batch: %7d %-30s %s", step, name, text)
 
 
 def _own_arrays(exe: Any) -> Iterator[tuple[str, NDArray]]:

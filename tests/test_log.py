@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,17 @@ def test_a_file(tmp_path: Path) -> None:
 def test_the_old_name_warns() -> None:
     with pytest.warns(DeprecationWarning, match="use get_logger instead"):
         assert mx.log.getLogger("test_log.old") is logging.getLogger("test_log.old")
+
+
+def test_a_level_without_a_handler_is_a_wish_to_see_messages() -> None:
+    """As scripts of MXNet begin; where nothing was said, logging stays as it is."""
+    script = """
+import logging, sys
+from minimx.log import root_logger
+root_logger()
+assert not logging.getLogger().handlers
+logging.getLogger().setLevel(logging.DEBUG)
+root_logger().info("Epoch[0] %s", "is shown")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == "INFO:root:Epoch[0] is shown\n"

@@ -247,7 +247,11 @@ def main(patterns: list[str]) -> int:
 
     A pattern with a star or a question mark is one of whole paths, as for files; another is a part of them.
     """
-    names = [path for path in record() if not path.startswith(OPERATORS) and all(_matches(path, each) for each in patterns)]
+    names = [
+        path
+        for path in record()
+        if not path.startswith(OPERATORS) and (not patterns or any(_matches(path, each) for each in patterns))
+    ]
     if not names:
         asked = " ".join(patterns)
         near = difflib.get_close_matches(asked.removeprefix("mx.").removeprefix("mxnet."), list(record()), 3, 0.7)

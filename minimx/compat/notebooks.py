@@ -38,6 +38,9 @@ def run(path: str, output: str | None, lend: bool) -> int:
     **Args** `output`: where to write the executed notebook; None: print what its cells print. A notebook that fails is written with the
     error in it, but never over the old one. `lend`: see lent.py.
     """
+    if output is not None and not os.path.isdir(os.path.dirname(os.path.abspath(output))):  # before anything runs in vain
+        print(f"minimx run: --output {output}: the folder {os.path.dirname(output)} is not there; make it first", file=sys.stderr)
+        return 2
     if can_use_kernel():
         return run_in_kernel(path, output, lend)
     if output is not None:

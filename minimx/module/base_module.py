@@ -20,6 +20,7 @@ from ..checkpoint import BatchEndParam, Params, as_saved, separated
 from ..files import PathLike, as_path
 from ..initializer import Uniform
 from ..io import DataBatch, DataDesc, DataIter
+from ..log import root_logger
 from ..nd import NDArray
 from ..sym import Symbol
 
@@ -110,7 +111,7 @@ class BaseModule:
 
     def __init__(self, logger: Any = logging) -> None:
         # The module's own functions would configure logging at the first message, and the user's basicConfig come too late.
-        self.logger = logging.getLogger() if logger is logging else logger
+        self.logger = root_logger() if logger is logging else logger
         self.binded = False
         self.for_training = False
         self.inputs_need_grad = False
@@ -166,6 +167,7 @@ class BaseModule:
         self.init_optimizer(kvstore, optimizer, optimizer_params)
         validation_metric = eval_metric if validation_metric is None else validation_metric
         eval_metric = _as_metric(eval_metric)
+        root_logger()  # the user may have asked for messages since this module was made
         for epoch in range(begin_epoch, num_epoch):
             begin = time.time()
             for name, value in self._fit_epoch(train_data, eval_metric, epoch, batch_end_callback, monitor, sparse_row_id_fn):

@@ -19,6 +19,7 @@ from ..device import Context, cpu
 from ..files import PathLike
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
+from ..log import root_logger
 from ..nd import NDArray
 from ..sym import Symbol
 from .base_module import SGD, BaseModule, ModuleStateError, check_names, described
@@ -115,11 +116,11 @@ class Module(BaseModule):
         self._symbol.save(f"{files.as_path(prefix)}-symbol.json", remove_amp_cast)
         name = params_file(prefix, epoch)
         self.save_params(name)
-        logging.getLogger().info('Saved checkpoint to "%s"', name)
+        root_logger().info('Saved checkpoint to "%s"', name)
         if save_optimizer_states:
             states = params_file(prefix, epoch, "states")
             self.save_optimizer_states(states)
-            logging.getLogger().info('Saved optimizer state to "%s"', states)
+            root_logger().info('Saved optimizer state to "%s"', states)
 
     # ---- what it is
 

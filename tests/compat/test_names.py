@@ -225,6 +225,14 @@ def test_the_command(monkeypatch, capsys):
     assert "weight decay in the momentum" in capsys.readouterr().out
 
 
+def test_the_command_with_several_patterns(monkeypatch, capsys):
+    """What one of them matches."""
+    assert run(monkeypatch, "nd.argmax", "optimizer.NAG") == 0
+    said = capsys.readouterr().out
+    assert "mx.nd.argmax" in said
+    assert "mx.optimizer.NAG" in said
+
+
 def test_the_command_with_a_name_that_mxnet_has_not(monkeypatch, capsys):
     assert run(monkeypatch, "mx.gluon.nn.Denze") == 1
     assert capsys.readouterr().out.startswith("MXNet 1.9.1 has no public name like mx.gluon.nn.Denze. Near to it: gluon.nn.Dense")

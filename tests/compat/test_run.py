@@ -205,6 +205,13 @@ def test_a_notebook_in_a_kernel(tmp_path):
     assert path.read_bytes() == before
 
 
+def test_a_folder_that_is_not_there_is_told_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "book.ipynb").write_text("not even read", encoding="utf-8")
+    done = command("--output", "none/done.ipynb", "book.ipynb", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--output none/done.ipynb: the folder none is not there; make it first" in done.stderr
+
+
 @needs_kernel
 def test_a_notebook_that_fails(tmp_path):
     """The error is printed and in the copy; the notebook itself is not written over."""
