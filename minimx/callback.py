@@ -1,8 +1,7 @@
 """`mx.callback`: what a training calls at the end of a batch or an epoch, to log and to save.
 
 At the end of a batch a callback gets a BatchEndParam (checkpoint.py), at the end of an epoch `(epoch, symbol, arg_params, aux_params)`.
-Messages go to the root logger: `logging.basicConfig(level=logging.INFO)` shows them. (They are not sent by `logging.info`, which would
-configure logging itself at the first message, so that the user's `basicConfig` came too late.)
+Messages go to the root logger: `logging.basicConfig(level=logging.INFO)` shows them, or a level that is set (log.py).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from ..device import Context
 from ..op import Array, Spec
 from . import machine, threads
 from .choice import enabled
-from .fused import Loop
+from .fused import Loop, compiles
 from .onednn import library
 from .onednn.primitive import ALIGNMENT, KEPT, Frame as Handles, Routine
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 BRIEF = 30_000.0  # nanoseconds, in which another thread has hardly taken over Python's lock
 
-PLAYER = """
-define i64 @loop(ptr %calls, i64 %many, ptr %patches, i64 %places, ptr %pointers) nounwind {
+PLAYER = """\
+define i64 @loop(ptr %calls, i64 %many, ptr %patches, i64 %places, ptr %pointers) nounwind {{
 entry:
   br label %patch
 patch:
@@ -42,11 +42,7 @@ patch:
   br i1 %p.more, label %fill, label %begin
 fill:
   %p.row = getelementptr inbounds [3 x i64], ptr %patches, i64 %p
-  %place = load i64, ptr %p.row
-  %p.which = getelementptr inbounds i64, ptr %p.row, i64 1
-  %which = load i64, ptr %p.which
-  %p.offset = getelementptr inbounds i64, ptr %p.row, i64 2
-  %offset = load i64, ptr %p.offset
+  {patch}
   %p.from = getelementptr inbounds i64, ptr %pointers, i64 %which
   %base = load i64, ptr %p.from
   %address = add i64 %base, %offset
@@ -62,18 +58,8 @@ call:
   br i1 %c.more, label %make, label %good
 make:
   %row = getelementptr inbounds [6 x i64], ptr %calls, i64 %c
-  %function.number = load i64, ptr %row
-  %function = inttoptr i64 %function.number to ptr
-  %r1 = getelementptr inbounds i64, ptr %row, i64 1
-  %a1 = load i64, ptr %r1
-  %r2 = getelementptr inbounds i64, ptr %row, i64 2
-  %a2 = load i64, ptr %r2
-  %r3 = getelementptr inbounds i64, ptr %row, i64 3
-  %a3 = load i64, ptr %r3
-  %r4 = getelementptr inbounds i64, ptr %row, i64 4
-  %a4 = load i64, ptr %r4
-  %r5 = getelementptr inbounds i64, ptr %row, i64 5
-  %has.status = load i64, ptr %r5
+  {call}
+  %function = inttoptr i64 %number to ptr
   %status = call i32 %function(i64 %a1, i64 %a2, i64 %a3, i64 %a4)
   %wrong = icmp ne i32 %status, 0
   %counts = icmp ne i64 %has.status, 0
@@ -87,8 +73,11 @@ good:
 bad:
   %found = sext i32 %status to i64
   ret i64 %found
-}
-"""
+}}
+""".format(
+    patch="\n  ".join(machine.loads("p.row", [("i64", name) for name in ("place", "which", "offset")])),
+    call="\n  ".join(machine.loads("row", [("i64", name) for name in ("number", "a1", "a2", "a3", "a4", "has.status")])),
+)
 #: calls, their number, patches, their number, pointers
 PARAMETERS = (machine.POINTER, machine.LONG, machine.POINTER, machine.LONG, machine.POINTER)
 
@@ -123,8 +112,8 @@ def threads_of(link: Link, number: int) -> int:
 
 
 def exists() -> bool:
-    """Whether there can be chains here: with llvmlite and with oneDNN, whose threads are OpenMP's."""
-    lib = library.find() if enabled() and machine.MODE != "off" and machine.installed() else None
+    """Whether there can be chains here: with llvmlite and with oneDNN, whose threads are OpenMP's. It loads the library."""
+    lib = library.find() if compiles() else None
     return lib is not None and lib.is_parallel
 
 

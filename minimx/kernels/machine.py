@@ -21,6 +21,7 @@ import os
 import queue
 import sys
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from ..base import MXNetError, env_choice
@@ -80,6 +81,18 @@ def translated(source: str) -> str:
     return compiled(f"{prelude(source)}\n{source}")
 
 
+def loads(row: str, fields: Sequence[tuple[str, str]]) -> list[str]:
+    """Instructions that load the 8-byte fields of a row, each given as (type, name), in order from the first."""
+    return [
+        line
+        for number, (kind, name) in enumerate(fields)
+        for line in (
+            f"%at.{name} = getelementptr inbounds i64, ptr %{row}, i64 {number}",
+            f"%{name} = load {kind}, ptr %at.{name}",
+        )
+    ]
+
+
 def as_part(parameters: tuple[Any, ...]) -> str:
     """A function `part` that calls `loop`, whose last parameters are `low` and `high`, for the share of one thread of a team.
 
@@ -89,19 +102,10 @@ def as_part(parameters: tuple[Any, ...]) -> str:
     """
     names = {POINTER: "ptr", LONG: "i64", NUMBERS["float32"]: "float", NUMBERS["float64"]: "double"}
     kinds = [names[each] for each in parameters[:-2]]
-    lines = []
-
-    def field(number: int, kind: str, name: str) -> None:
-        lines.append(f"%at.{name} = getelementptr inbounds i64, ptr %row, i64 {number}")
-        lines.append(f"%{name} = load {kind}, ptr %at.{name}")
-
-    for number, kind in enumerate(kinds):
-        field(number, kind, f"x{number}")
-    for number, (kind, name) in enumerate(
-        (("i64", "units"), ("i64", "grain"), ("i64", "own"), ("ptr", "which"), ("ptr", "many")), len(kinds)
-    ):
-        field(number, kind, name)
-    lines += [
+    fields = [(kind, f"x{number}") for number, kind in enumerate(kinds)]
+    fields += [("i64", "units"), ("i64", "grain"), ("i64", "own"), ("ptr", "which"), ("ptr", "many")]
+    lines = [
+        *loads("row", fields),
         "%thread.short = call i32 %which()",
         "%threads.short = call i32 %many()",
         "%thread = sext i32 %thread.short to i64",

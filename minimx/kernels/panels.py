@@ -227,17 +227,8 @@ def products(left: Array, *pairs: tuple[Array, Array]) -> None:
     arrange([right for right, _ in pairs], np.split(both, ends[:-1]))
     array, step, transposed = laid(left)
     (_, first), (_, last) = pairs[0], pairs[-1]
-    given = {
-        "a": array,
-        "w": both,
-        "y": first,
-        "v": last,
-        "step": step,
-        "inner": left.shape[1],
-        "count": ends[-1],
-        "split": ends[0],
-    }
-    given.update(columns=first.shape[1], more=last.shape[1] if len(pairs) > 1 else 0)
+    given = {"a": array, "w": both, "y": first, "v": last, "step": step, "inner": left.shape[1], "count": ends[-1]}
+    given.update(split=ends[0], columns=first.shape[1], more=last.shape[1] if len(pairs) > 1 else 0)
     parts = shares(len(left), ROWS, NS_PER_PRODUCT * len(left) * both.size)
     _multiplying(transposed)(Job(given, parts, {"t": TALL * DEEP, "u": TALL * ends[-1] * WIDTH}))
 

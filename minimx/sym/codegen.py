@@ -2,7 +2,8 @@
 
 What the function computes stands in the graph (passes/), where values lie in its memory plan; here both are written down as a person
 would: `fc1 = data.dot(fc1_weight.T, out=m0)`. Values are called after their nodes. NumPy's own functions are called where the kernel
-of an operator is nothing else; the other operators by their kernels, whose attributes the first lines list. The source is compiled with
+of an operator is nothing else; the other operators by their kernels, whose attributes the first lines list; kernels that follow each
+other may become one call (runs.py). The source is compiled with
 `compile(source, name, "exec")`, as in the first pages of chapter 3, and Python's tracebacks show its lines. Book: chapter 5.
 """
 
@@ -46,7 +47,7 @@ class Writer(RunWriter):
         self.plan: Plan = graph.plan
         self.context = context
         self.planned = device.array_module(context) is np  # CuPy has a pool of its own, on the device
-        self.chains = self.planned and self.chains and chain.exists()
+        self.chains = self.planned and self.chains and fused.compiles()
         self.names = Names()
         self.name = self.names.new(graph.name)
         self.names.taken.discard(self.name)  # inside, a value may be called so

@@ -82,7 +82,7 @@ class RunWriter(GroupWriter):
     def _end_run(self) -> None:
         """Write down the kernels that were waiting for others to form a chain with."""
         run, self.run = self.run, Run()
-        links = run.as_links() if run.is_worth_a_call else None
+        links = run.as_links() if run.is_worth_a_call and chain.exists() else None
         if links is None:
             self.lines += run.plain
             return

@@ -51,12 +51,8 @@ OPENMP, SEQUENTIAL = 2, 1  # what threads a library may be built with
 Lengths = c_int64 * MOST_AXES
 
 CALLED = ("dnnl_memory_set_data_handle", "dnnl_primitive_execute")
-TEAM = (
-    "omp_set_num_threads",
-    "omp_get_thread_num",
-    "omp_get_num_threads",
-    "GOMP_parallel",
-)  # OpenMP's, and what a compiler makes of it
+# OpenMP's functions, and what a compiler makes of a parallel loop.
+TEAM = ("omp_set_num_threads", "omp_get_thread_num", "omp_get_num_threads", "GOMP_parallel")
 
 
 class Argument(ctypes.Structure):
