@@ -15,7 +15,7 @@ from minimx import autograd, engine, nd, sym
 from minimx.base import ArgumentError, MXNetError, ShapeError
 
 from ..engine.conftest import gates, idle_engine  # noqa: F401  # fixtures
-from ..engine.helpers import LARGE, PATIENT, Gates, notes, pending, script
+from ..engine.helpers import LARGE, PATIENT, Gates, notes, pending, script, with_workers
 from .operators import define
 
 pytestmark = pytest.mark.timeout(60)
@@ -210,16 +210,12 @@ def test_calls_of_one_executor_run_in_order() -> None:
         put(out_data[0], 1)
 
     define("test_order", forward, lambda op, heads, grads: order.append("backward"))
-    executor = sym.Custom(sym.var("x"), op_type="test_order").simple_bind(mx.cpu(), x=(1,))
-    lane = engine.lanes.scheduler.lane(mx.cpu(0))
-    before, lane.workers = lane.workers, 3
-    try:
-        for _ in range(20):
-            executor.forward(is_train=True)
-            executor.backward(nd.ones((1,)))
-        nd.waitall()
-    finally:
-        lane.workers = before
+    device = with_workers(mx.cpu(7), 3)  # a lane keeps its threads: no other test uses this one
+    executor = sym.Custom(sym.var("x"), op_type="test_order").simple_bind(device, x=(1,))
+    for _ in range(20):
+        executor.forward(is_train=True)
+        executor.backward(nd.ones((1,)))
+    nd.waitall()
     assert order == ["forward", "backward"] * 20
 
 

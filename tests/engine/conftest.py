@@ -26,6 +26,8 @@ def gates() -> Iterator[Gates]:
 @pytest.fixture(autouse=True)
 def idle_engine(gates: Gates) -> Iterator[None]:
     """No work, failure or scope is handed from test to test; and no test leaves a task that never ends."""
+    crowded = [lane.name for lane in scheduler.lanes.values() if len(lane.threads) > lane.workers]
+    assert not crowded, f"an earlier test gave these lanes more threads than they say: {crowded}"
     bulk, blocked = engine.set_bulk_size(15), front.shortcuts.blocked
     yield
     for gate in gates.all:
