@@ -26,7 +26,21 @@ The contract, each point a test in tests/engine: sequential consistency; asynchr
 scope is lazy; parallelism; back-pressure; failures; threads, fork and exit. Book: chapter 2.
 """
 
-from .front import bulk, lazy, naive, priority, push, set_bulk_size, trace, wait, waitall
+from .front import bulk, lazy, naive, one_task, priority, push, set_bulk_size, trace, wait, waitall
 from .var import Failure, Var, View
 
-__all__ = ["Failure", "Var", "View", "bulk", "lazy", "naive", "priority", "push", "set_bulk_size", "trace", "wait", "waitall"]
+__all__ = [
+    "Failure",
+    "Var",
+    "View",
+    "bulk",
+    "lazy",
+    "naive",
+    "one_task",
+    "priority",
+    "push",
+    "set_bulk_size",
+    "trace",
+    "wait",
+    "waitall",
+]

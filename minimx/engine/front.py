@@ -29,7 +29,7 @@ from ..device import Context, CopyLane, cpu
 from ..op import Kind, Op, Spec
 from . import execute, streams, writes
 from .events import Event, clock, watch
-from .lanes import MAX_BYTES, scheduler
+from .lanes import MAX_BYTES, PATIENCE, scheduler
 from .segment import Segment
 from .single import OpTask
 from .task import OPEN, FunctionTask
@@ -40,6 +40,7 @@ HAND_OVER = 60_000.0  # ns: what it costs to have another thread run one task, a
 HEAVY = 100_000.0  # ns: above, an operation that cannot be fused gets a task of its own
 NS_PER_ELEMENT = {Kind.ELEMENTWISE: 0.5, Kind.REDUCTION: 0.5, Kind.OPAQUE: 4.0}
 NS_PER_PRODUCT = 0.03
+LONGER = 1.0  # seconds for which nobody closes a segment that shall be one task
 LAZY_LIMIT = 10_000  # records of a lazy segment after which it is run all the same, so that memory is bounded
 
 
@@ -73,6 +74,7 @@ class _Thread(threading.local):
         self.mode = FIRST_MODE
         self.bulk_size = FIRST_BULK
         self.priority = 0
+        self.joining: Context | CopyLane | None = None  # the lane on which all is one task: see `one_task`
         self.segments: dict[Context, Segment] = {}  # the open one of each lane
 
 
@@ -176,7 +178,7 @@ def submit(
             return _run_inline(op, inputs, out_specs, context, targets, key)
     if scheduler.inside():
         return _run_naively(op, inputs, out_specs, context, targets, key)
-    heavy = cost >= HEAVY and op.kind is not Kind.ELEMENTWISE and mode is ASYNC
+    heavy = cost >= HEAVY and op.kind is not Kind.ELEMENTWISE and mode is ASYNC and this_thread.joining is not lane
     where = user_location(skip=2)  # this function and `invoke`
     with scheduler.lock:
         segment = this_thread.segments.get(context.lane)
@@ -207,9 +209,10 @@ def _open_segment(context: Context) -> Segment:
             return segment
         if not segment.lazy:
             scheduler.close(segment)
-    segment = Segment(context.lane, LAZY_LIMIT if lazy else max(1, this_thread.bulk_size), lazy)
+    joining = this_thread.joining is context.lane
+    segment = Segment(context.lane, LAZY_LIMIT if lazy or joining else max(1, this_thread.bulk_size), lazy)
     this_thread.segments[context.lane] = segment
-    scheduler.opened(segment)
+    scheduler.opened(segment, LONGER if joining else PATIENCE)
     return segment
 
 
@@ -429,6 +432,22 @@ def priority(value: int) -> Iterator[None]:
     finally:
         close_segments()
         this_thread.priority = before
+
+
+@contextlib.contextmanager
+def one_task(context: Context) -> Iterator[None]:
+    """A scope whose operations on `context` are one task, whatever each costs.
+
+    For work in which each operation waits for the one before: as tasks of their own they would change threads, and gain nothing. It is
+    more tasks where something in the scope waits for a value, and where nothing is to be bulked.
+    """
+    close_segments()
+    before, this_thread.joining = this_thread.joining, context.lane if this_thread.bulk_size > 1 else None
+    try:
+        yield
+    finally:
+        close_segments()
+        this_thread.joining = before
 
 
 def close_segments() -> None:

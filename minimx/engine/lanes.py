@@ -55,6 +55,8 @@ from .var import Failure, Var, add_note
 PATIENCE = 0.0005  # seconds that a segment may stay open while its lane is idle
 DOZE = 0.001  # seconds that a worker sleeps at a time while its lane is in use
 IN_USE = 0.2  # seconds after its last work for which a lane counts as in use
+#: Seconds for which a thread may keep Python's lock once there are several workers: while one waits for it, a core may do nothing.
+TURN = 0.0002
 MAX_BYTES = env_int("MINIMX_MAX_BYTES_IN_FLIGHT", 1 << 30, 1)
 MAX_TASKS = env_int("MINIMX_MAX_TASKS_IN_FLIGHT", 1024, 1)
 WORKERS = env_int(("MXNET_CPU_WORKER_NTHREADS", "MINIMX_CPU_WORKERS"), 1, 1)
@@ -81,6 +83,8 @@ class Running(threading.local):
     def __init__(self) -> None:
         self.tasks: list[Task] = []
         self.lane: Lane | None = None
+        self.helps = False  # it runs a task because it waits for something
+        self.left: list[Lane] = []  # what a helper's task made ready here has not been offered to others: it may want it itself
 
 
 class Scheduler:
@@ -135,16 +139,18 @@ class Scheduler:
                 self.threads_work = bool(lane.threads)
                 return False
             lane.threads.append(thread)
+            if sum(len(each.threads) for each in self.lanes.values()) > 1:
+                sys.setswitchinterval(min(TURN, sys.getswitchinterval()))
             return True
         return False
 
-    def opened(self, segment: Segment) -> None:
-        """A segment was begun. An idle worker will close it if its thread does not."""
+    def opened(self, segment: Segment, patience: float = PATIENCE) -> None:
+        """A segment was begun. An idle worker will close it after `patience` seconds, if its thread does not."""
         if segment.lazy:
             self.lazy.add(segment)
             return
         lane = self.lane(segment.lane)
-        segment.deadline = time.monotonic() + PATIENCE
+        segment.deadline = time.monotonic() + patience
         lane.open[segment] = None
         self._rouse(lane, soon=True)
 
@@ -163,16 +169,20 @@ class Scheduler:
         if not task.predecessors:
             self._make_ready(task, soon=True)
 
-    def _make_ready(self, task: Task, soon: bool = False, served: Lane | None = None) -> None:
-        """Enter a task into its lane. `served` is the lane that the calling worker looks at next. The lock is held."""
+    def _make_ready(self, task: Task, soon: bool = False, served: Lane | None = None, helping: bool = False) -> None:
+        """Enter a task into its lane. `served` is the lane that the calling worker looks at next; a thread that is `helping` looks at
+        all, and then offers what is left. The lock is held.
+        """
         lane = self.lane(task.lane)
         task.state = READY
         place = len(lane.ready)
         while place and lane.ready[place - 1].priority < task.priority:
             place -= 1
         lane.ready.insert(place, task)
-        if lane is served:
+        if lane is served or helping:
             lane.used = time.monotonic()
+            if lane is not served:
+                self.running.left.append(lane)
         else:
             self._offer(lane, soon)
 
@@ -180,6 +190,15 @@ class Scheduler:
         """Find somebody for what is ready in `lane`: a worker, or a thread that sleeps, which may want to help."""
         if not self._rouse(lane, soon) and self.waiting:
             self.finished.notify_all()
+
+    def _pass_on(self) -> None:
+        """Offer others what the tasks of this helping thread made ready and it does not run itself."""
+        if self.running.left:
+            with self.lock:
+                for lane in dict.fromkeys(self.running.left):
+                    if lane.ready:
+                        self._offer(lane)
+                self.running.left = []
 
     # ---- running; the lock is not held unless it says so
 
@@ -223,12 +242,14 @@ class Scheduler:
     def _help(self, task: Task) -> None:
         """Run a task that is READY, if no other thread has begun to. Raises KeyboardInterrupt if Ctrl-C came meanwhile."""
         stack = self._stack()
-        depth = len(stack)
+        depth, helped = len(stack), self.running.helps
+        self.running.helps = True
         try:
             with self.lock:
                 if task.state is not READY:
                     return
                 self._start(task)
+                self._pass_on()
             self._run(task)
         except KeyboardInterrupt as error:  # in the engine's own code: no task may be left behind half-way
             del stack[depth:]
@@ -237,6 +258,8 @@ class Scheduler:
             if task.state is not READY:
                 self._end(task)
             raise
+        finally:
+            self.running.helps = helped
         if task.interrupt is not None:
             raise task.interrupt
 
@@ -255,7 +278,7 @@ class Scheduler:
         for successor in task.successors:
             successor.predecessors.discard(task)
             if not successor.predecessors and successor.state is QUEUED:
-                self._make_ready(successor, served=served)
+                self._make_ready(successor, served=served, helping=self.running.helps)
         task.successors = []
         task.state = DONE
         if start:
@@ -336,7 +359,7 @@ class Scheduler:
         start = events.clock()
         try:
             with shield:
-                self._wait_for(task)
+                self._until(self._wait_for, task)
         finally:
             if watch.on:
                 events.waited(start, task=task)
@@ -380,8 +403,16 @@ class Scheduler:
         if self.inside():
             raise MXNetError("a finalizer (__del__) that runs in the middle of the engine's work cannot wait for an array")
 
+    def _until(self, wait: Any, *of: Task) -> None:
+        """Call a function that waits and helps. Whatever ends it, others hear of what it leaves to them."""
+        try:
+            wait(*of)
+        finally:
+            self._pass_on()
+
     def _sleep(self) -> None:
         """Wait for what `awaited`, `draining` or `watching` says, or for a task that no worker takes. The lock is held."""
+        self._pass_on()
         self.waiting += 1
         try:
             self.finished.wait(shield.patience)
@@ -438,7 +469,7 @@ class Scheduler:
         start = events.clock()
         try:
             with shield:
-                self._make_room()
+                self._until(self._make_room)
         finally:
             if watch.on:
                 events.waited(start, "back-pressure", "too much is in flight")
@@ -493,7 +524,7 @@ class Scheduler:
         start = events.clock()
         try:
             with shield:
-                self._drain()
+                self._until(self._drain)
         finally:
             if watch.on:
                 events.waited(start)

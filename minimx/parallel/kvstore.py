@@ -26,6 +26,8 @@ __all__ = ["LOCAL", "KVStore", "in_file", "read_states", "write_states"]
 #: The names of stores for one process. Those with "device" add on the devices, the others in host memory.
 LOCAL = ("local", "device", "local_allreduce_cpu", "local_allreduce_device", "local_update_cpu")
 
+Pairs = Sequence[tuple[Any, list[NDArray]]]  # keys, each with its arrays
+
 
 class KVStore(KVStoreBase):
     """Values by key. Keys are whole numbers or strings, one kind a store.
@@ -39,6 +41,7 @@ class KVStore(KVStoreBase):
     #: for much of the backward pass.
     bucket: ClassVar[int] = 4 << 20
     at_once: ClassVar[bool] = True  # arrays of several keys that are in one memory are added by one task
+    together: ClassVar[bool] = False  # sums are over several processes, which all take part in each
 
     def __init__(self, kind: str = "local") -> None:
         self._type = kind
@@ -70,56 +73,37 @@ class KVStore(KVStoreBase):
 
         **Returns** at once. **Raises** MXNetError for a key that was not entered; ShapeError for arrays of another shape.
         """
-        pairs = list(self._pairs("push", key, value))
-        for each, arrays in pairs:
-            self._check(each, self._value(each), arrays)
+        pairs = self._checked("push", key, value)
         with engine.priority(priority):
-            totals = self._totals(pairs)
-            if isinstance(self._updater, Updater):  # it takes several keys at once
-                stored = [self._value(each) for each, _ in pairs]
-                moved = [total.as_in_context(value.context) for total, value in zip(totals, stored)]
-                self._updater([each for each, _ in pairs], moved, stored)
-                return
-            for (each, _), total in zip(pairs, totals):
-                value = self._value(each)
-                if self._updater is None:
-                    total.copyto(value)
-                else:
-                    self._updater(each, total.as_in_context(value.context), value)
+            self._push(pairs)
 
     def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
         """Write the values of keys into the arrays `out`. **Returns** at once. **Raises** as `push`."""
         if out is None:
             raise ArgumentError("kvstore.pull: arrays that take the values are wanted: pull(key, out=...)")
-        pairs = list(self._pairs("pull", key, out))
-        for each, targets in pairs:
-            self._check(each, self._value(each), targets)
-        stored = [self._value(each) for each, _ in pairs]
-        every = [array for (_, targets), value in zip(pairs, stored) for array in (value, *targets)]
+        pairs = self._checked("pull", key, out)
         with engine.priority(priority):
-            if len(pairs) > 1 and one_memory([array.context for array in every]):
-                copy_each(stored, [targets for _, targets in pairs])
-                return
-            for (_, targets), value in zip(pairs, stored):
-                spread(value, [value, *(target for target in targets if target is not value)])
+            self._pull(pairs)
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """`push`, and `pull` into `out`, or into the pushed arrays without it. Without an updater the key need not be entered."""
         if self._updater is not None:
-            self.push(key, value, priority)
-            self.pull(key, value if out is None else out, priority)
+            pairs, targets = self._checked("push", key, value), self._checked("pull", key, value if out is None else out)
+            with engine.priority(priority), self._one_after_the_other(pairs, targets):
+                self._push(pairs)
+                self._pull(targets)
             return
         pairs = list(self._pairs("pushpull", key, value))
-        targets = dict(pairs if out is None else self._pairs("pushpull", key, out))
+        wanted = dict(pairs if out is None else self._pairs("pushpull", key, out))
         for each, arrays in pairs:
-            self._check(each, arrays[0], [*arrays, *targets[each]])
-        in_place = all(list(map(id, targets[each])) == list(map(id, arrays)) for each, arrays in pairs)
+            self._check(each, arrays[0], [*arrays, *wanted[each]])
+        in_place = all(list(map(id, wanted[each])) == list(map(id, arrays)) for each, arrays in pairs)
         with engine.priority(priority):
             if in_place and self._can_add_at_once(pairs):
                 add_everywhere([arrays for _, arrays in pairs])
                 return
             for each, arrays in pairs:
-                self._reduce(each, arrays, targets[each])
+                self._reduce(each, arrays, wanted[each])
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
         """Enter keys with their first values, and write these into the arrays `out`. **Raises** as `init`."""
@@ -186,13 +170,45 @@ class KVStore(KVStoreBase):
     def _barrier(self) -> None:
         """Return when all processes have come here."""
 
-    # ---- sums; stores over several processes have others
+    # ---- what is added, updated and copied
 
-    def _can_add_at_once(self, pairs: Sequence[tuple[Any, list[NDArray]]]) -> bool:
+    def _push(self, pairs: Pairs) -> None:
+        """Add what is pushed; the sums become the values, or go to the updater."""
+        totals = self._totals(pairs)
+        if isinstance(self._updater, Updater):  # it takes several keys at once
+            stored = [self._value(each) for each, _ in pairs]
+            moved = [total.as_in_context(value.context) for total, value in zip(totals, stored)]
+            self._updater([each for each, _ in pairs], moved, stored)
+            return
+        for (each, _), total in zip(pairs, totals):
+            value = self._value(each)
+            if self._updater is None:
+                total.copyto(value)
+            else:
+                self._updater(each, total.as_in_context(value.context), value)
+
+    def _pull(self, pairs: Pairs) -> None:
+        """Copy the values into the arrays beside their keys."""
+        stored = [self._value(each) for each, _ in pairs]
+        every = [array for (_, targets), value in zip(pairs, stored) for array in (value, *targets)]
+        if len(pairs) > 1 and one_memory([array.context for array in every]):
+            copy_each(stored, [targets for _, targets in pairs])
+            return
+        for (_, targets), value in zip(pairs, stored):
+            spread(value, [value, *(target for target in targets if target is not value)])
+
+    def _one_after_the_other(self, *several: Pairs) -> contextlib.AbstractContextManager[None]:
+        """A scope in which sum, update and copies are one task, where all are in host memory: each waits for the one before."""
+        places = {array.context for pairs in several for key, arrays in pairs for array in (self._value(key), *arrays)}
+        if self.together or not all(place.host for place in places):
+            return contextlib.nullcontext()
+        return engine.one_task(self._value(several[0][0][0]).context)
+
+    def _can_add_at_once(self, pairs: Pairs) -> bool:
         several = [arrays for _, arrays in pairs]
         return self.at_once and len(pairs) > 1 and self._compression is None and all_in_one_memory(several)
 
-    def _totals(self, pairs: Sequence[tuple[Any, list[NDArray]]]) -> list[NDArray]:
+    def _totals(self, pairs: Pairs) -> list[NDArray]:
         """The sum of each key's arrays, fresh or the only one of them."""
         if self._can_add_at_once(pairs) and len(pairs[0][1]) > 1:
             return sum_each([arrays for _, arrays in pairs])
@@ -232,6 +248,13 @@ class KVStore(KVStoreBase):
         if key not in self._values:
             raise MXNetError(f"key {key!r} has not been inited: call init or broadcast with its first value")
         return self._values[key]
+
+    def _checked(self, what: str, key: Any, value: Any) -> list[tuple[Any, list[NDArray]]]:
+        """`_pairs`, of keys that have values of these shapes."""
+        pairs = list(self._pairs(what, key, value))
+        for each, arrays in pairs:
+            self._check(each, self._value(each), arrays)
+        return pairs
 
     def _check(self, key: Any, value: NDArray, arrays: Sequence[NDArray]) -> None:
         for array in arrays:

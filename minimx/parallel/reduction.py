@@ -196,14 +196,12 @@ def add_everywhere(several: Sequence[Sequence[NDArray]]) -> None:
 
 
 def copy_each(sources: Sequence[NDArray], targets: Sequence[Sequence[NDArray]]) -> None:
-    """Write each key's source into its targets, all of them in one memory, by one task for each device that has targets."""
-    by_device: dict[Context, dict[int, tuple[NDArray, NDArray]]] = {}
-    for source, listed in zip(sources, targets):
-        for target in listed:
-            if target is not source:
-                by_device.setdefault(target.context, {})[id(target)] = source, target
-    for context, pairs in by_device.items():
-        invoke(CopyEach(2, len(pairs)), [array for pair in pairs.values() for array in pair], context=context)
+    """Write each key's source into its targets, all of them in one memory, by one task where the first source is."""
+    pairs = {
+        id(target): (source, target) for source, listed in zip(sources, targets) for target in listed if target is not source
+    }
+    if pairs:
+        invoke(CopyEach(2, len(pairs)), [array for pair in pairs.values() for array in pair], context=sources[0].context)
 
 
 def all_reduce(arrays: Sequence[NDArray], targets: Sequence[NDArray]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -225,6 +226,34 @@ def test_chains_in_place_are_exact_in_bulk(gates: Gates) -> None:
         for _ in range(100):
             wanted = (wanted + 1) * 2 * 0.5
         assert (value == wanted).all()
+
+
+def test_what_follows_one_another_can_be_one_task_though_it_is_heavy(gates: Gates) -> None:
+    def chain(waits: bool = False) -> tuple[list[str], float]:
+        x, gate = pending(gates, LARGE)
+        with engine.trace() as events:
+            with engine.one_task(cpu(0)):
+                y = call(lambda: None, x, heavy=True)
+                z = call(lambda: None, y, heavy=True)
+                if waits:
+                    gate.set()
+                    z.wait_to_read()
+                z += y
+                y = call(lambda: None, z, heavy=True)
+                time.sleep(4 * lanes.PATIENCE)  # no idle worker may close it
+                w = y * z
+            gate.set()
+            value = float(w[-1].asscalar())
+        return [name for _, name, *_ in events if name != "gate"], value
+
+    assert chain() == (["heavy_call and 4 more"], 30)
+    names, value = chain(waits=True)
+    assert (len(names), value) == (2, 30)
+    with engine.bulk(1):
+        names, value = chain()
+    assert (len(names), value) == (5, 30)
+    names, value = chain()  # what a scope of bulk(1) left behind is gone
+    assert (len(names), value) == (1, 30)
 
 
 def test_the_environment_sets_the_bulk_size() -> None:

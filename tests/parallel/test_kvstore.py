@@ -276,8 +276,8 @@ def test_a_store_of_ones_own() -> None:
     assert isinstance(create("device"), KVStore)
 
 
-def test_keys_that_come_together_are_few_tasks() -> None:
-    """In one memory: one task adds, and one for each device copies; values are those of keys that come one by one."""
+def test_keys_that_come_together_are_one_task() -> None:
+    """In one memory: it adds, updates and copies; values are those of keys that come one by one."""
     contexts = [mx.cpu(i) for i in range(3)]
 
     def values() -> list[list[Any]]:
@@ -299,10 +299,7 @@ def test_keys_that_come_together_are_few_tasks() -> None:
     for mine, its in zip(other, one):
         for array, wanted in zip(mine, its):
             np.testing.assert_array_equal(array.asnumpy(), wanted.asnumpy())
-    names = [name for _, name, *_ in events]
-    assert sum("sum_each" in name for name in names) == 1
-    assert sum("copy_each" in name for name in names) == 3
-    assert len(names) <= 6
+    assert len(events) == 1, events
 
 
 def test_gradients_of_several_keys_are_added_everywhere_by_one_task() -> None:
