@@ -74,6 +74,10 @@ class MissingFileError(MXNetError, FileNotFoundError):
     """A file, or the folder to write it into, that is not there."""
 
 
+class FolderError(MXNetError, IsADirectoryError):
+    """A folder where a file is wanted."""
+
+
 class NotImplementedForSymbol(MXNetError):
     """Something that needs a value was asked of a Symbol, which has none."""
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import formats
 from .base import ArgumentError, DTypeError, FileFormatError, MXNetError, ShapeError, shown
 
 if TYPE_CHECKING:
@@ -78,7 +79,10 @@ def decode(data: Bytes, color: int = COLOUR, upright: bool = False, name: str = 
         image.load()
     except library.UnidentifiedImageError:
         start = bytes(data[:8])
-        raise FileFormatError(f"{name}: {len(data)} bytes that begin with {start!r} are no image that Pillow knows") from None
+        told = formats.looks_like(memoryview(data)[: formats.HEAD], own="picture")
+        raise FileFormatError(
+            f"{name}: {len(data)} bytes that begin with {start!r} are no image that Pillow knows{told}"
+        ) from None
     except library.DecompressionBombError as error:
         raise FileFormatError(
             f"{name}: {error}; if the image is meant to be so large, raise the limit PIL.Image.MAX_IMAGE_PIXELS"

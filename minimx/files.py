@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import stat
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from .base import ArgumentError, MissingFileError, data_dir as data_dir, shown
+from .base import ArgumentError, FolderError, MissingFileError, data_dir as data_dir, shown
 
 PathLike = str | os.PathLike[str]
 
@@ -36,13 +37,16 @@ def replace_file(name: PathLike, chunks: Iterable[bytes | memoryview]) -> None:
     """Write `chunks` one after the other as the new contents of the file `name`.
 
     A link is followed, and the file's permissions stay. A device or a pipe is written to directly.
-    **Raises** MissingFileError if the folder is not there; OSError as the system does, and then the old file is as it was.
+    **Raises** MissingFileError if the folder is not there, FolderError for one instead of a file; OSError as the system does, and then the
+    old file is as it was.
     """
     path = os.path.realpath(as_path(name))
     there = os.path.exists(path)
+    if os.path.isdir(path):
+        raise FolderError(f"{path} cannot be written: it is a folder; name a file in it")
     try:
         if there and (not os.path.isfile(path) or not os.access(path, os.W_OK)):
-            with open(path, "wb") as file:  # raises PermissionError, IsADirectoryError where that is due
+            with open(path, "wb") as file:  # raises PermissionError where that is due
                 file.writelines(chunks)
             return
         folder, base = os.path.split(path)
@@ -80,16 +84,64 @@ def sync_folder(folder: str) -> None:
 def open_file(name: PathLike) -> tuple[BinaryIO, int]:
     """The file `name`, opened to read and to seek in, and its size. What cannot seek (a pipe) is read at once.
 
-    **Raises** MissingFileError if it is not there; OSError as the system does.
+    **Raises** MissingFileError if it is not there, FolderError for a folder; OSError as the system does.
     """
     path = as_path(name)
     try:
         file = open(path, "rb")  # noqa: SIM115  # the caller closes it
-    except FileNotFoundError:
-        raise MissingFileError(f"there is no file {path}") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise missing(path) from None
+    except OSError:
+        if not os.path.isdir(path):
+            raise
+        raise FolderError(f"{path} cannot be read: it is a folder; name a file in it{_some_of(path)}") from None
     status = os.fstat(file.fileno())
     if stat.S_ISREG(status.st_mode):
         return file, status.st_size
     with file:
         contents = file.read()
     return io.BytesIO(contents), len(contents)
+
+
+def missing(path: str) -> MissingFileError:
+    """The error for a file that is not there: how far its folders are, or which name in the last is near to its own."""
+    import difflib  # here, as a program seldom comes to this
+
+    folder, base = os.path.split(path)
+    if folder and not os.path.isdir(folder):
+        absent = _first_absent(folder)
+        what = "is a file" if os.path.lexists(absent) else "is not there"
+        return MissingFileError(f"there is no file {path}: the folder {absent} {what}")
+    near = difflib.get_close_matches(base, _names_in(folder), 1, 0.8)
+    return MissingFileError(f"there is no file {path}" + (f"; was {os.path.join(folder, near[0])} meant?" if near else ""))
+
+
+def _first_absent(folder: str) -> str:
+    """Of a folder that is not there and those that it lies in, the uppermost that is not there."""
+    above = os.path.dirname(folder)
+    return _first_absent(above) if above not in ("", folder) and not os.path.isdir(above) else folder
+
+
+def make_folder(path: str) -> None:
+    """Make the folder `path` and those that it lies in, as far as they are not there. **Raises** MissingFileError where one is a file."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise MissingFileError(f"the folder {path} cannot be made: {error.filename} is a file; name another folder") from None
+
+
+MOST = 10_000  # names of a folder that an error may look at
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder or os.curdir) as entries:
+            return sorted(entry.name for entry in itertools.islice(entries, MOST))
+    except OSError:
+        return []
+
+
+def _some_of(folder: str) -> str:
+    """ ", such as a.params", for an error."""
+    names = [name for name in _names_in(folder) if not name.startswith(".") and os.path.isfile(os.path.join(folder, name))]
+    return f", such as {names[0]}" if names else ""

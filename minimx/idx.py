@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from . import files
+from . import files, formats
 from .base import ArgumentError, FileFormatError, shown
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -29,14 +29,16 @@ def read_idx(path: str | os.PathLike[str], limit: int = 1 << 30) -> Numbers:
 
     **Args** limit: the most bytes that the elements may take.
     **Returns** a fresh, writable array in the machine's byte order.
-    **Raises** FileFormatError with the offset where the file is not what it should be; OSError if it cannot be read at all.
+    **Raises** FileFormatError with the offset where the file is not what it should be; MissingFileError, OSError if it cannot be read.
     **Source** the format of the original MNIST files.
     """
     import gzip  # here, as most programs read no such file
     import zlib
 
-    with open(files.as_path(path), "rb") as raw:
-        packed = raw.peek(2)[:2] == GZIP_MAGIC
+    raw, _ = files.open_file(path)
+    with raw:
+        packed = raw.read(2) == GZIP_MAGIC
+        raw.seek(0)
         # GzipFile checks length and CRC when it meets the end, which _read_elements makes sure to reach
         stream: IO[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]  # GzipFile is one in all but name
         try:
@@ -49,7 +51,8 @@ def _read_elements(stream: IO[bytes], path: str, limit: int) -> Numbers:
     """The body of `read_idx`, on the unpacked stream. Offsets in its messages count unpacked bytes."""
     magic = _read_up_to(stream, 4)
     if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in IDX_DTYPES or not 1 <= magic[3] <= 32:
-        raise FileFormatError(f"{path}: starts with bytes {bytes(magic).hex(' ') or 'none'} at offset 0; not an IDX file")
+        told = formats.looks_like(magic + stream.read(formats.HEAD))
+        raise FileFormatError(f"{path}: starts with bytes {bytes(magic).hex(' ') or 'none'} at offset 0; not an IDX file{told}")
     lengths = _read_up_to(stream, 4 * magic[3])
     if len(lengths) < 4 * magic[3]:
         raise FileFormatError(f"{path}: ends at offset {4 + len(lengths)}, inside the lengths of its {magic[3]} axes")

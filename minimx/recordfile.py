@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from . import files
+from . import files, formats
 from .base import ArgumentError, FileFormatError, MissingFileError, shown
 
 Bytes = bytes | bytearray | memoryview
@@ -97,7 +97,9 @@ class RecordReader:
         magic, word = PART_HEADER.unpack(head)
         kind, length = word >> 29, word & LONGEST
         if magic != MAGIC:
-            raise self.error(offset, f"a record begins with {MAGIC:#x}, here is {magic:#x}")
+            raise self.error(
+                offset, f"a record begins with {MAGIC:#x}, here is {magic:#x}", self._told(head) if offset == 0 else ""
+            )
         if kind not in ((WHOLE, FIRST) if first else (MIDDLE, LAST)):
             wanted = "a record begins" if first else "a record of several parts goes on"
             raise self.error(offset, f"{wanted} here, but this is part {kind} of one")
@@ -107,8 +109,14 @@ class RecordReader:
             raise self.error(offset, f"a record of {taken} bytes begins here, but {max(left, 0)} are left")
         return kind, body if length == taken else body[:length]
 
-    def error(self, offset: int, message: str) -> FileFormatError:
-        return FileFormatError(f"{self.path}: byte {offset}: {message}; the file is cut off, damaged, or no file of records")
+    def _told(self, head: bytes) -> str:
+        """What a file is that does not begin with a record."""
+        return formats.looks_like(head + self.file.read(formats.HEAD))
+
+    def error(self, offset: int, message: str, told: str = "") -> FileFormatError:
+        return FileFormatError(
+            f"{self.path}: byte {offset}: {message}; the file is cut off, damaged, or no file of records{told}"
+        )
 
     def close(self) -> None:
         self.file.close()
@@ -182,8 +190,12 @@ def _forget(index_path: str) -> None:
 
 
 def read_index(path: str, key_type: Callable[[Any], Any]) -> list[tuple[Any, int]]:
-    """Keys and offsets of an index. Raises FileFormatError for a line that is neither."""
-    file, _ = files.open_file(path)
+    """Keys and offsets of an index. Raises MissingFileError if there is none, FileFormatError for a line that is neither."""
+    try:
+        file, _ = files.open_file(path)
+    except MissingFileError as error:
+        told = "it is the index that MXIndexedRecordIO and im2rec write beside the records; without it MXRecordIO reads them in order"
+        raise MissingFileError(f"{error}; {told}") from None
     entries: list[tuple[Any, int]] = []
     at = 0
     with file:

@@ -20,7 +20,8 @@ pytestmark = pytest.mark.timeout(30)
     [
         (base.ShapeError, ValueError), (base.DTypeError, TypeError), (base.ArgumentError, TypeError),
         (base.ArgumentError, ValueError), (base.OutOfRangeError, IndexError), (base.DeviceError, ValueError),
-        (base.OutOfMemoryError, MemoryError), (base.FileFormatError, ValueError), (base.NotImplementedForSymbol, RuntimeError),
+        (base.OutOfMemoryError, MemoryError), (base.FileFormatError, ValueError), (base.FolderError, OSError),
+        (base.NotImplementedForSymbol, RuntimeError),
     ],
 )  # fmt: skip
 def test_errors_are_mxnet_errors_and_what_a_python_user_would_catch(error: type[Exception], builtin: type[Exception]) -> None:

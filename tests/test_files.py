@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from minimx.base import ArgumentError, MissingFileError
-from minimx.files import as_path, open_file, replace_file
+from minimx.base import ArgumentError, FolderError, MissingFileError
+from minimx.files import as_path, make_folder, open_file, replace_file
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions, links and signals of POSIX")
 
@@ -98,17 +98,37 @@ def test_read_only_file(tmp_path: pathlib.Path) -> None:
 def test_device_and_folder(tmp_path: pathlib.Path) -> None:
     replace_file(os.devnull, [b"x"])
     assert not os.path.isfile(os.devnull)
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(FolderError, match=r"cannot be written: it is a folder; name a file in it$"):
         replace_file(tmp_path, [b"x"])
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(IsADirectoryError, match=r"cannot be read: it is a folder; name a file in it$"):
+        open_file(tmp_path)
+    (tmp_path / "a.params").write_bytes(b"")
+    with pytest.raises(FolderError, match=r"name a file in it, such as a\.params$"):
         open_file(tmp_path)
 
 
 def test_missing(tmp_path: pathlib.Path) -> None:
     with pytest.raises(MissingFileError, match=r"the folder .*none is not there"):
         replace_file(tmp_path / "none" / "file", [b"x"])
-    with pytest.raises(FileNotFoundError, match="there is no file"):
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*none$"):
         open_file(tmp_path / "none")
+    (tmp_path / "net-0001.params").write_bytes(b"")
+    with pytest.raises(MissingFileError, match=r"net-0000\.params; was .*net-0001\.params meant\?$"):
+        open_file(tmp_path / "net-0000.params")
+    with pytest.raises(MissingFileError, match=r"there is no file .*: the folder .*none is not there$"):
+        open_file(tmp_path / "none" / "deeper" / "file")
+    with pytest.raises(MissingFileError, match=r"there is no file .*: the folder .*net-0001\.params is a file$"):
+        open_file(tmp_path / "net-0001.params" / "file")
+
+
+def test_make_folder(tmp_path: pathlib.Path) -> None:
+    for _ in range(2):
+        make_folder(str(tmp_path / "a" / "b"))
+    assert (tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").write_bytes(b"")
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(MissingFileError, match=r"the folder .*file.* cannot be made: .* is a file; name another folder$"):
+            make_folder(str(place))
 
 
 def test_long_name(tmp_path: pathlib.Path) -> None:

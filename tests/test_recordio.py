@@ -497,3 +497,12 @@ def test_no_image_in_a_record():
         unpack_img(pack((0, 1, 0, 0), b"abc"))
     with pytest.raises(ArgumentError, match="2 does not say which channels are wanted"):
         unpack_img(pack((0, 1, 0, 0), b"abc"), iscolor=2)
+
+
+def test_an_index_that_is_not_there_is_told_from_the_records(tmp_path):
+    with MXRecordIO(str(tmp_path / "a.rec"), "w") as writer:
+        writer.write(b"abc")
+    with pytest.raises(
+        MissingFileError, match=r"there is no file .*a\.idx; it is the index that .* write beside the records; without it"
+    ):
+        MXIndexedRecordIO(str(tmp_path / "a.idx"), str(tmp_path / "a.rec"), "r")

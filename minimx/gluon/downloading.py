@@ -138,7 +138,7 @@ def get(
     retries = converted("download", "retries", "int", retries)
     if retries < 0:
         raise RetriesError(f"download: Number of retries should be at least 0, currently it's {retries}")
-    os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
+    files.make_folder(os.path.dirname(os.path.abspath(target)))
     if not quiet:
         print(f"Downloading {target} from {url}...")
     with _Part(target, sha1_hash, go_on) as part:

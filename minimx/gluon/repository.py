@@ -53,8 +53,8 @@ def fetch(folder: str, name: str, sha1: str, source: str, archive_sha1: str | No
         + ", or copy the file from the same "
         f"folder of a machine where MXNet has used it.{' ' * bool(advice)}{advice}"
     )
+    files.make_folder(folder)
     try:
-        os.makedirs(folder, exist_ok=True)
         if archive == name:
             get(source, path, sha1, ATTEMPTS)
         elif brought:

@@ -22,7 +22,7 @@ from ..sym.graph import topological_order
 from .editions import editions
 from .hybrid_block import HybridBlock
 from .parameter import BY_PLACES, ParameterDict, is_exported, named_arrays
-from .structure import flatten, regroup
+from .structure import Format, flatten, regroup
 from .tracing import Trace
 from .weight import Devices, Parameter, ParameterError
 
@@ -131,6 +131,14 @@ class SymbolBlock(HybridBlock):
         """Nothing outside changes the graph."""
         self._checked_at = editions.latest
 
+    def _misfit(self, trace: Trace, form: Format) -> ArgumentError:
+        names = regroup([variable.name for variable in trace.inputs], trace.in_format)
+        got = ", ".join(map(_in_words, form)) or "nothing"
+        return ArgumentError(
+            f"SymbolBlock: call it with its inputs, block({_listed(names)}); got {got}. The inputs are those that the block was made with "
+            "(imports: input_names)."
+        )
+
     def _save_graph(self) -> dict[str, Any]:
         return self._traces[0].described(self.params)
 
@@ -153,6 +161,12 @@ class SymbolBlock(HybridBlock):
         used = set(trace.graph.list_inputs())
         composed = trace.graph(**{name: value for name, value in values.items() if name in used})
         return regroup([Symbol([entry]) for entry in composed.entries], trace.out_format)
+
+    def forward(self, x: Any = None, *args: Any) -> Any:
+        """Compute with arrays, or put Symbols into the graph. **Raises** ArgumentError for other arguments than the graph's inputs."""
+        if x is None and not args:
+            raise self._misfit(self._traces[0], ())
+        return super().forward(x, *args)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         """Not called: the graph is there already."""
@@ -187,6 +201,18 @@ def _require_dense(graph: Symbol) -> None:
     for name, attrs in graph.attr_dict().items():
         if attrs.get("__storage_type__", "0") not in ("0", "default"):
             raise ParameterError(f"SymbolBlock: variable {name} is sparse, and only dense arrays exist here")
+
+
+def _listed(names: Sequence[Any]) -> str:
+    """Nested names as the arguments of a call."""
+    return ", ".join(each if isinstance(each, str) else f"[{_listed(each)}]" for each in names)
+
+
+def _in_words(form: Format) -> str:
+    """An argument of the format `form`, for an error."""
+    if isinstance(form, int):
+        return {-1: "None", 0: "an array"}.get(form, f"a Symbol of {form} outputs")
+    return f"a {type(form).__name__} of {len(form)}"
 
 
 def _advice(graph: Symbol, inputs: Sequence[str], params: ParameterDict, loaded: Mapping[str, Any]) -> str | None:

@@ -100,11 +100,15 @@ class TracedBlock(Block):
                     return trace
                 misfit = trace
         if misfit is not None and self._runs_graph:
-            raise ArgumentError(
-                f"The argument structure of HybridBlock {self.name} does not match the cached version. Stored format = {misfit.in_format}, "
-                f"input format = {form} (0 stands for an array, -1 for None). Call hybridize() again to trace it anew."
-            )
+            raise self._misfit(misfit, form)
         return None
+
+    def _misfit(self, trace: Trace, form: Format) -> ArgumentError:
+        """The error for arguments of another format than those that a graph was traced with."""
+        return ArgumentError(
+            f"The argument structure of HybridBlock {self.name} does not match the cached version. Stored format = {trace.in_format}, "
+            f"input format = {form} (0 stands for an array, -1 for None). Call hybridize() again to trace it anew."
+        )
 
     def _traced(self, form: Format) -> Trace:
         """A new trace for arguments of the format `form`. The caller holds `tracing.lock`."""

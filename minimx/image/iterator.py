@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import recordio
-from ..base import MissingFileError, MXNetError, ShapeError, shown
+from ..base import FolderError, MissingFileError, MXNetError, ShapeError, shown
 from ..fields import converted
 from ..files import PathLike
 from ..io import DataBatch, DataIter
@@ -248,6 +248,8 @@ class ImageIter(DataIter):
                 return file.read()
         except FileNotFoundError:
             raise MissingFileError(f"{self._name}: there is no file {path}, which {self._source} names") from None
+        except IsADirectoryError:
+            raise FolderError(f"{self._name}: {path}, which {self._source} names, is a folder") from None
         except ValueError:  # a character that no name can have
             raise ImageError(f"{self._name}: {self._source} names {shown(path)}, which cannot be a file's name") from None
 

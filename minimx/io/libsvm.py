@@ -6,6 +6,7 @@ the file and the batch, examples stay sparse.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -269,7 +270,8 @@ class _File:
             indices = [int(index) for index, _, _ in pairs]
             values = [float(value) if mark else 1.0 for _, mark, value in pairs]
         except ValueError as error:
-            raise FileFormatError(f"{where}: a line is `label index:value index:value ...`; {error}") from None
+            told = textwrap.shorten(str(error), 90, placeholder="...")  # a word of a file that is no text can be long
+            raise FileFormatError(f"{where}: a line is `label index:value index:value ...`; {told}") from None
         for index in indices:
             if not 0 <= index < self.width:
                 raise FileFormatError(f"{where}: index {index}; there are {self.width} features, numbered from 0")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import files
-from ..base import DTypeError, FileFormatError, as_dtype, shown
+from ..base import DTypeError, FileFormatError, MissingFileError, as_dtype, shown
 from ..fields import converted
 from ..idx import read_idx
 from .batch import BatchError
@@ -107,7 +107,11 @@ class _ImageReader:
 
 def _read_part(path: files.PathLike, axes: int, num_parts: int, part_index: int) -> Bytes:
     """One of equal parts, along the first axis, of the bytes in an IDX file."""
-    data = read_idx(path, limit=1 << 40)
+    try:
+        data = read_idx(path, limit=1 << 40)
+    except MissingFileError as error:
+        told = "mx.test_utils.get_mnist_ubyte() puts MNIST's four files, such as train-images-idx3-ubyte, into the folder data"
+        raise MissingFileError(f"MNISTIter: {error}; {told}") from None
     if data.ndim != axes or data.dtype != np.uint8:
         raise FileFormatError(f"{files.as_path(path)}: bytes with {axes} axes are wanted, here are {data.dtype} with {data.ndim}")
     begin, end = (int(len(data) / num_parts * part) for part in (part_index, part_index + 1))

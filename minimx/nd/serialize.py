@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from .. import device, files, storage
+from .. import device, files, formats, storage
 from ..base import CODE_OF_DTYPE, DTYPE_OF_CODE, FLOAT32, ArgumentError, DTypeError, FileFormatError, shown
 from ..device import Context, cpu, gpu
 from ..engine.front import value_of
@@ -34,6 +34,7 @@ from .entry import from_array
 from .ndarray import NDArray
 
 LIST_MAGIC = 0x112
+BEGINNING = struct.pack("<QQ", LIST_MAGIC, 0)
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 DENSE = 0
 SPARSE = {1: "row_sparse", 2: "csr"}
@@ -71,6 +72,11 @@ class Reader:
                 f"{what} takes {count} bytes, but {self.size - self.offset} are left; the file is cut off or damaged"
             )
 
+    def head(self) -> bytes:
+        """The first bytes, as far as there are any; the reader stays where it is."""
+        self.file.seek(0)
+        return self.file.read(formats.HEAD)
+
     def take(self, count: int, what: str) -> bytes:
         self.need(count, what)
         self.file.seek(self.offset)
@@ -105,9 +111,11 @@ class Reader:
 
 def read_list(reader: Reader) -> tuple[list[Entry], list[str]]:
     """The headers and the names of a list of arrays."""
-    magic, reserved = reader.number("Q", "the header"), reader.number("Q", "the header")
-    if magic != LIST_MAGIC or reserved != 0:
-        raise reader.error(f"this is no file of arrays: it begins with {magic:#x}, wants {LIST_MAGIC:#x} and 0", 0)
+    head = reader.head()
+    if not BEGINNING.startswith(head[: len(BEGINNING)]) or not head:
+        begins = f": it begins with {int.from_bytes(head[:8], 'little'):#x}, wants {LIST_MAGIC:#x} and 0" if head else ""
+        raise reader.error(f"this is no file of arrays{begins}{formats.looks_like(head)}", 0)
+    reader.skip(len(BEGINNING), "the header")
     at = reader.offset
     count = reader.number("Q", "the number of arrays")
     if count * 4 > reader.size - reader.offset:

@@ -13,12 +13,13 @@ import json
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from .. import files
+from .. import files, formats
 from ..base import ArgumentError, FileFormatError, MXNetError, shown
 from ..op import NODE_KEYS, Op, input_names
 from .composite import Composite
 from .conventions import in_node, stored_outputs
 from .graph import Entry, Node, made_variable, parsed, topological_order
+from .unknown import require_known
 
 VERSION = 10901  # of MXNet, whose format this is
 OLDEST = 800  # files of version 0.8 and before do not say their version
@@ -124,14 +125,14 @@ def save(heads: Sequence[Entry], fname: files.PathLike, remove_amp_cast: bool = 
 def read_file(fname: files.PathLike) -> list[Entry]:
     """The heads of the graph in a file. Raises MissingFileError if it is not there, FileFormatError if it is no graph."""
     path = files.as_path(fname)
+    file, _ = files.open_file(path)
+    with file:
+        data = file.read()
     try:
-        file, _ = files.open_file(path)
-        with file:
-            text = file.read().decode()
+        text = data.decode()
     except UnicodeDecodeError as error:
-        raise FileFormatError(f"load: {path} is no text: byte {error.start} is no UTF-8") from None
-    except IsADirectoryError:
-        raise FileFormatError(f"load: {path} cannot be read: it is a folder") from None
+        told = formats.looks_like(data, own="sym.load")
+        raise FileFormatError(f"load: {path} is no text: byte {error.start} is no UTF-8{told}") from None
     return from_json(text, f"load: {path}")
 
 
@@ -142,8 +143,10 @@ def from_json(text: str, where: str = "load_json") -> list[Entry]:
     try:
         graph = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{where}: this is no JSON: {error}") from None
+        told = formats.looks_like(text.encode(errors="replace"), own="sym.load")
+        raise FileFormatError(f"{where}: this is no JSON: {error}{told}") from None
     try:
+        require_known(graph, where)
         return _heads(graph, _version(graph))
     except FileFormatError as error:
         raise FileFormatError(f"{where}: the JSON is no graph of MXNet: {error}") from None

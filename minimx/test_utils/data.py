@@ -95,7 +95,7 @@ def get_cifar10() -> None:
     downloaded.
     """
     folder = os.path.join(FOLDER, "cifar")
-    os.makedirs(folder, exist_ok=True)
+    files.make_folder(folder)
     for name in ("train", "test"):
         records, listing = (os.path.join(folder, f"{name}.{ending}") for ending in ("rec", "lst"))
         if os.path.isfile(records) and os.path.isfile(listing):

@@ -13,7 +13,7 @@ import pytest
 
 import minimx as mx
 from minimx import autograd, gluon, init, nd, sym
-from minimx.base import FileFormatError, MissingFileError, MXNetError
+from minimx.base import ArgumentError, FileFormatError, MissingFileError, MXNetError
 from minimx.gluon import SymbolBlock, nn
 
 X = nd.array(np.linspace(-1, 1, 10).reshape(2, 5))
@@ -310,9 +310,9 @@ def test_several_and_nested_inputs():
         first, [second] = block(ones, [ones * 2, ones * 3])
         assert (first.asnumpy().tolist(), second.asnumpy().tolist()) == ([3, 3], [6, 6])
         block.hybridize(static_alloc=True)
-    with pytest.raises(ValueError, match="argument structure"):
+    with pytest.raises(ValueError, match=r"block\(a, \[b, c\]\); got an array, an array, an array"):
         block(ones, ones, ones)
-    with pytest.raises(ValueError, match="argument structure"):
+    with pytest.raises(ValueError, match=r"block\(a, \[b, c\]\); got"):
         block(sym.var("x"), sym.var("y"), sym.var("z"))
     group = SymbolBlock(a - b, sym.Group([a, b]))
     assert group(ones * 3, ones).asnumpy().tolist() == [2, 2]
@@ -520,3 +520,29 @@ def test_names_of_inputs_that_the_graph_does_not_have(tmp_path):
     nd.save(params, {"arg:fc_weight": nd.ones((2, 3))})
     with pytest.raises(AssertionError, match=r"'fc_bias' is missing .*same prefix\.$"):
         SymbolBlock.imports(file, ["a", "b"], params)
+
+
+def test_a_wrong_number_of_inputs_is_told_with_their_names():
+    data, mask, extra = sym.var("data"), sym.var("mask"), sym.var("extra")
+    block = SymbolBlock(data * mask, [data, mask])
+    one = nd.ones((2,))
+    for arguments, got in (
+        ((), "nothing"),
+        ((one,), "an array"),
+        ((one, one, one), "an array, an array, an array"),
+        ((one, None), "an array, None"),
+        (([one, one],), "a list of 2"),
+        ((data,), "an array"),
+        ((data, sym.split(data, 2)), "an array, a Symbol of 2 outputs"),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            block(*arguments)
+        assert str(caught.value).startswith(f"SymbolBlock: call it with its inputs, block(data, mask); got {got}. ")
+    assert block(one, one).asnumpy().tolist() == [1, 1]
+    nested = SymbolBlock(data * mask + extra, [data, [mask, extra]])
+    with pytest.raises(ArgumentError, match=r"block\(data, \[mask, extra\]\); got an array, an array, an array\."):
+        nested(one, one, one)
+    assert nested(one, [one, one]).asnumpy().tolist() == [2, 2]
+    single = SymbolBlock(sym.relu(data), data)
+    with pytest.raises(ArgumentError, match=r"block\(data\); got an array, an array\."):
+        single(one, one)

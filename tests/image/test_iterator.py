@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minimx as mx
-from minimx.base import ArgumentError, FileFormatError, MissingFileError, ShapeError
+from minimx.base import ArgumentError, FileFormatError, FolderError, MissingFileError, ShapeError
 from minimx.image import CastAug, ForceResizeAug, ImageIter, listing
 
 from .pictures import JPEG, colour, file_of
@@ -238,6 +238,8 @@ def test_missing_files(folder):
     (folder / "five.lst").write_text("0\t1\tnone.png\n")
     with pytest.raises(FileNotFoundError, match=r"none\.png, which .*five\.lst names"):
         ImageIter(1, SHAPE, path_imglist=folder / "five.lst", path_root=folder).next()
+    with pytest.raises(FolderError, match=r"inner, which imglist names, is a folder"):
+        ImageIter(1, SHAPE, imglist=[[9.0, "inner"]], path_root=folder).next()
     (folder / "five.lst").write_bytes(b"0\t1\tinner/0\0.png\n")
     with pytest.raises(ArgumentError, match=r"five\.lst names .*0\\x00\.png', which cannot be a file's name"):
         ImageIter(1, SHAPE, path_imglist=folder / "five.lst", path_root=folder).next()

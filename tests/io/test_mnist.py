@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minimx as mx
-from minimx.base import DTypeError, FileFormatError, MissingFileError
+from minimx.base import DTypeError, FileFormatError, FolderError, MissingFileError
 from minimx.io.shuffling import Shuffler
 
 IMAGES = np.random.RandomState(0).randint(0, 256, (11, 3, 4)).astype(np.uint8)
@@ -83,8 +83,6 @@ def test_wrong_files_and_arguments(files, tmp_path):
         mx.io.MNISTIter(batch_size=1, dtype="uint8", **files)
     with pytest.raises(FileFormatError, match="bytes with 3 axes are wanted, here are uint8 with 1"):
         mx.io.MNISTIter(batch_size=1, image=files["label"], label=files["label"])
-    with pytest.raises((MissingFileError, FileNotFoundError)):
-        mx.io.MNISTIter(batch_size=1, image="nosuch")
     cut = tmp_path / "cut"
     cut.write_bytes(files["image"].read_bytes()[:-1])
     with pytest.raises(FileFormatError, match="ends at offset 147"):
@@ -93,3 +91,10 @@ def test_wrong_files_and_arguments(files, tmp_path):
     few.write_bytes(struct.pack(">II", 0x801, 10) + bytes(10))
     with pytest.raises(FileFormatError, match=r"has 11 images, .* 10 labels"):
         mx.io.MNISTIter(batch_size=1, image=files["image"], label=few)
+
+
+def test_files_that_are_not_there(files, tmp_path):
+    with pytest.raises(MissingFileError, match=r"MNISTIter: there is no file .*none; mx\.test_utils\.get_mnist_ubyte\(\) puts"):
+        mx.io.MNISTIter(image=tmp_path / "none", label=files["label"])
+    with pytest.raises(FolderError, match="it is a folder"):
+        mx.io.MNISTIter(image=files["image"], label=tmp_path)

@@ -168,7 +168,7 @@ def test_encode_checks() -> None:
 DAMAGED = {
     "other magic": (bytes(16) + recorded("list")[16:], r"byte 0: this is no file of arrays: it begins with 0x0"),
     "reserved": (struct.pack("<QQ", 0x112, 1) + recorded("list")[16:], "byte 0: this is no file of arrays"),
-    "nothing": (b"", r"byte 0: the header takes 8 bytes, but 0 are left"),
+    "nothing": (b"", r"byte 0: this is no file of arrays; the file is empty"),
     "too many arrays": (struct.pack("<QQQ", 0x112, 0, 2**63), r"byte 16: 9223372036854775808 arrays do not fit into the 0 bytes"),
     "too many names": (one(names=struct.pack("<Q", 2**40)), "byte 64: there are 1099511627776 names for 1 arrays"),
     "unknown mark": (one(0xF993FACB), "byte 24: array 0 begins with the unknown mark 0xf993facb"),

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minimx import nd, sym
-from minimx.base import FileFormatError, MissingFileError, MXNetError
+from minimx.base import ArgumentError, FileFormatError, FolderError, MissingFileError, MXNetError
+from minimx.compat.names import record
 from minimx.name import NameManager
 from minimx.op import REGISTRY
+from minimx.sym import unknown
 
 GOLDEN = sorted((pathlib.Path(__file__).parent / "golden").glob("*-symbol.json"))  # exported by MXNet 1.9.1
 
@@ -204,7 +206,10 @@ def test_a_file_that_cannot_be_written_is_left_as_it_was(tmp_path: pathlib.Path,
         ("[]", "no graph of MXNet"),
         ("{}", "no graph of MXNet: there is no 'nodes' in the graph, wants a list"),
         ('{"nodes": [], "heads": [[0, 0, 0]]}', "no graph of MXNet: head 0 is node 0; it must be one of the 0 nodes"),
-        ('{"nodes": [{"op": "nope", "name": "x", "inputs": []}], "heads": [[0, 0, 0]]}', "no operator is called 'nope'"),
+        (
+            '{"nodes": [{"op": "nope", "name": "x", "inputs": []}], "heads": [[0, 0, 0]]}',
+            r"load_json: the graph has operators that are not here: nope \(node x\)\. No network of MXNet",
+        ),
         ('{"nodes": [{"op": "exp", "name": "x", "attrs": {"far": "1"}, "inputs": []}], "heads": [[0, 0, 0]]}', "unknown argument 'far'"),
         ('{"nodes": [{"op": "Cast", "name": "x", "attrs": {"dtype": "float13"}, "inputs": []}], "heads": [[0, 0, 0]]}', "dtype='float13'"),
         (
@@ -315,7 +320,7 @@ def test_wrong_arguments(tmp_path: pathlib.Path) -> None:
             call()
     with pytest.raises(MissingFileError, match=r"there is no file .*absent\.json"):
         sym.load(str(tmp_path / "absent.json"))
-    with pytest.raises(FileFormatError, match="it is a folder"):
+    with pytest.raises(FolderError, match="it is a folder"):
         sym.load(tmp_path)
     (tmp_path / "binary").write_bytes(b"{\xff\xfe\x00")
     with pytest.raises(FileFormatError, match="binary is no text: byte 1 is no UTF-8"):
@@ -386,3 +391,42 @@ def test_a_graph_computes_the_same_after_a_round_trip() -> None:
     given = {"data": nd.ones((2, 3)), "fc_weight": nd.array(np.arange(12).reshape(4, 3) / 10), "fc_bias": nd.zeros((4,))}
     once = net.eval(**given)[0].asnumpy()
     np.testing.assert_array_equal(sym.load_json(net.tojson()).eval(**given)[0].asnumpy(), once)
+
+
+def graph_of(*ops: str) -> str:
+    """A chain of operators as JSON; the last is inside of a loop."""
+    nodes: list[dict[str, Any]] = [{"op": "null", "name": "data", "inputs": []}]
+    nodes += [{"op": op, "name": f"n{place}", "inputs": [[place, 0, 0]]} for place, op in enumerate(ops[:-1])]
+    inner = {"nodes": [{"op": ops[-1], "name": "inner", "inputs": []}], "heads": [[0, 0, 0]]}
+    nodes.append({"op": "_foreach", "name": "loop", "inputs": [[0, 0, 0]], "subgraphs": [inner]})
+    return json.dumps({"nodes": nodes, "arg_nodes": [0], "heads": [[len(nodes) - 1, 0, 0]]})
+
+
+def test_operators_that_are_not_here_are_named_with_the_reason(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "net-symbol.json").write_text(graph_of("relu", "_contrib_quantize_v2", "_contrib_quantized_conv"))
+    with pytest.raises(ArgumentError) as caught:
+        sym.load(tmp_path / "net-symbol.json")
+    text = str(caught.value)
+    assert "net-symbol.json: the graph has operators that are not here: _contrib_quantize_v2 (node n1), " in text
+    assert (
+        "_contrib_quantized_conv (node inner). Operators on 8-bit integers are not planned: export the network as it was" in text
+    )
+    assert text.count("8-bit") == 1
+    with pytest.raises(ArgumentError, match="A backend of MXNet has made it of several operators: export"):
+        sym.load_json(graph_of("relu", "_sg_mkldnn_conv"))
+    with pytest.raises(ArgumentError, match=r"It belongs to MXNet's interface of NumPy \(mx\.np\)"):
+        sym.load_json(graph_of("_npi_add", "_npx_relu"))
+    with pytest.raises(ArgumentError, match=r"a3 \(node n3\), a4 \(node n4\), 2 more\. No network"):
+        sym.load_json(graph_of("a0", "a1", "a2", "a3", "a4", "a5", "a6"))
+
+
+def test_every_operator_of_mxnet_that_is_not_here_has_a_reason() -> None:
+    """But for those of MXNet's own front end, of which no network is made."""
+    names = [path.partition(".")[2] for path in record() if path.startswith("operators.")]
+    absent = {name for name in names if name not in REGISTRY}
+    assert len(absent) > 30
+    without = {name for name in absent if unknown.reason(name) == unknown.OTHERWISE}
+    assert without == {
+        "_CrossDeviceCopy", "_CustomFunction", "_NDArray", "_Native", "_copyto", "_cvimdecode", "_cvimread", "_imdecode",
+        "_onehot_encode", "_set_value", "_split_v2_backward",
+    }  # fmt: skip

@@ -147,6 +147,12 @@ def test_a_package_of_the_system_is_used_where_the_default_folder_has_nothing(di
         MNIST()
 
 
+def test_a_root_that_is_a_file(tmp_path):
+    (tmp_path / "data").write_text("x")
+    with pytest.raises(MissingFileError, match=r"the folder .*data cannot be made: .*data is a file; name another folder"):
+        MNIST(tmp_path / "data")
+
+
 def test_where_nothing_is_to_be_had_the_error_names_the_choices(tmp_path, capsys):
     with pytest.raises(FileNotFoundError) as caught:
         FashionMNIST(tmp_path / "none")

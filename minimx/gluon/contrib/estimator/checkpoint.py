@@ -12,7 +12,7 @@ from typing import Any
 
 from ....base import FileFormatError, MissingFileError
 from ....fields import converted
-from ....files import PathLike, as_path
+from ....files import PathLike, as_path, make_folder
 from .events import BatchEnd, EpochEnd, EstimatorError, TrainBegin
 from .monitor import Monitor
 
@@ -59,7 +59,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         self.current_epoch = 0
         self.trained_epoch = -1
         self.trained_batch = -1
-        os.makedirs(self.model_dir, exist_ok=True)
+        make_folder(self.model_dir)
 
     def train_begin(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
         self.current_epoch = 0
