@@ -5,7 +5,7 @@
     python -m minimx book [FOLDER]        the chapters, copied into a folder, in JupyterLab
     python -m minimx bench [WORKLOAD ...] the benchmarks: minimx beside what else is installed (--quick: a minute or two)
     python -m minimx run SCRIPT [...]     a script, `-m` module or notebook written for MXNet, unchanged
-    python -m minimx names PATTERN ...    how minimx has what MXNet calls so
+    python -m minimx names PATTERN ...    how minimx has what MXNet calls so (--different: only what is otherwise)
     python -m minimx im2rec PREFIX ROOT   a folder of images as lists (--list), and as files of records
 
 `doctor` is what to type when something is slow or does not work, `info` what a question about it should begin with. Each command is a
@@ -15,6 +15,7 @@ file: in cli/, or in the part of minimx that it belongs to.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 import minimx
@@ -42,7 +43,8 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="run a script, module or notebook in which `import mxnet` means minimx", add_help=False)
     names = commands.add_parser("names", help="MXNet's names, and what minimx has otherwise")
     names.add_argument("pattern", nargs="+", help="a part of a name such as nd.topk, or a pattern such as 'gluon.rnn.*'")
-    names.set_defaults(work=lambda chosen: compat_names.main(chosen.pattern))
+    names.add_argument("-d", "--different", action="store_true", help="leave out what is as in MXNet")
+    names.set_defaults(work=lambda chosen: compat_names.main(chosen.pattern, chosen.different))
     images = commands.add_parser("im2rec", help="lists and files of records of a folder of images")
     im2rec.add_arguments(images)
     images.set_defaults(work=im2rec.run)
@@ -50,7 +52,23 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> int:
-    """Run the command that the arguments name; the exit status."""
+    """Run the command that the arguments name; the exit status. Where nobody reads on, as with `| head`, it ends without a word."""
+    try:
+        try:
+            status = work()
+        finally:
+            sys.stdout.flush()  # here, as what is left would be written, and fail, while Python ends
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = UNREAD
+    return status
+
+
+UNREAD = 128 + 13  # the exit status of a program that the signal of a closed pipe has ended
+
+
+def work() -> int:
+    """Do what the arguments say; the exit status."""
     if sys.argv[1:2] and sys.argv[1] in WHOLE:
         return WHOLE[sys.argv[1]](sys.argv[2:])
     chosen = parser().parse_args()

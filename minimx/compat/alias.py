@@ -25,7 +25,7 @@ from types import ModuleType
 
 import minimx
 
-from . import differences, lent, private
+from . import differences, lent, private, scalars
 
 ALIAS, OWN = "mxnet", "minimx"
 
@@ -180,7 +180,9 @@ def lend_version() -> None:
     version = vars(minimx).pop("__version__", None)
     if version is not None:
         note = f"the version of MXNet that it follows; its own is {version}"
-        lent.teach(minimx, {"__version__": lent.Lent(note, lambda: MXNET_VERSION)})
+        for module in (minimx, minimx.libinfo):
+            vars(module).pop("__version__", None)
+            lent.teach(module, {"__version__": lent.Lent(note, lambda: MXNET_VERSION)})
         _own_version.append(version)
 
 
@@ -195,6 +197,8 @@ def uninstall() -> None:
             del sys.modules[name]
         for module, name in finder.set:
             vars(module).pop(name, None)
+        scalars.take_back()
         if _own_version:
-            lent.unteach(minimx)
-            minimx.__version__ = _own_version.pop()
+            minimx.__version__ = minimx.libinfo.__version__ = _own_version.pop()
+            for module in (minimx, minimx.libinfo):
+                lent.unteach(module)

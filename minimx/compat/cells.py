@@ -141,6 +141,9 @@ def main() -> int:
         except Exception as error:
             print(f"cell {number}:", file=sys.stderr)
             traceback.print_exception(type(error), error, below_this_file(error.__traceback__))
+            lent = sys.modules.get("minimx_lent")  # where it lends; see startup/sitecustomize.py
+            if lent is not None and (said := lent.advice(type(error).__name__, str(error))):
+                print(said, file=sys.stderr)
             return 1
     return 0
 

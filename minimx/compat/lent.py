@@ -3,7 +3,7 @@
 `lend()` gives them back, for the process. Nothing is added to a module beforehand: the module is taught what to answer when it is asked for
 a name that it lacks. So only what is used is lent, and the first time each is, standard error says what, to whom, and what to write
 instead. Modules that are imported later are taught when they are. One function is there still but has lost a use, `np.fromstring` of bytes:
-it is wrapped, and the wrapper answers where the function itself refuses.
+it is wrapped, and the wrapper answers where the function itself refuses. scalars.py lends what NumPy's arrays of one element could do.
 
 `python -m minimx run` lends in the process of the script, before it starts, and in all that it starts; `--no-lend` leaves it out. This
 file stands alone: it runs at the start of Python, when minimx itself must not be imported yet.
@@ -12,10 +12,11 @@ file stands alone: it runs at the start of Python, when minimx itself must not b
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any, NamedTuple
 
 
@@ -162,9 +163,7 @@ def _fromstring(original: Callable[..., Any]) -> Callable[..., Any]:
                 raise
         import numpy
 
-        _tell(
-            "numpy", "fromstring", _gone("NumPy 2.3 for bytes", "np.frombuffer(data, dtype).copy()", _named("numpy:frombuffer"))
-        )
+        tell("np.fromstring", "gone since NumPy 2.3 for bytes: write np.frombuffer(data, dtype).copy()")
         return numpy.frombuffer(string.encode() if isinstance(string, str) else string, dtype, count).copy()
 
     return fromstring
@@ -246,25 +245,25 @@ WRAPPED: dict[str, dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]
 # ---- lending
 
 _told: set[str] = set()
+_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def _caller() -> str:
     """The file and line of the code that asked for a name."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and (frame.f_code.co_filename == __file__ or "importlib" in frame.f_code.co_filename):
+    while frame.f_back is not None and (frame.f_code.co_filename.startswith(_FOLDER) or "importlib" in frame.f_code.co_filename):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}, line {frame.f_lineno}"
 
 
-def _tell(module: str, name: str, lent: Lent) -> None:
-    """Say once what is lent; a process that multiprocessing started is silent, as its parent has said it or will."""
-    written = f"{'np' if module == 'numpy' else module}.{name}"
+def tell(written: str, note: str) -> None:
+    """Say once what is lent, as a script writes it; a process that multiprocessing started is silent, as its parent has said it or will."""
     processes = sys.modules.get("multiprocessing.process")
     if written in _told or (processes is not None and processes.parent_process() is not None):
         return
     _told.add(written)
     if sys.stderr is not None:
-        print(f"minimx lends {written}, {lent.note} ({_caller()})", file=sys.stderr)
+        print(f"minimx lends {written}, {note} ({_caller()})", file=sys.stderr)
 
 
 def teach(module: ModuleType, names: dict[str, Lent]) -> None:
@@ -279,7 +278,7 @@ def teach(module: ModuleType, names: dict[str, Lent]) -> None:
             except (ImportError, AttributeError):  # what it became is not there either, in a version older or newer still
                 pass
             else:
-                _tell(module.__name__, name, lent)
+                tell(f"{'np' if module.__name__ == 'numpy' else module.__name__}.{name}", lent.note)
                 return value
         if before is not None:
             return before(name)
@@ -337,6 +336,36 @@ class Maker:
         teach(module, GONE[module.__name__])
 
 
+# ---- what cannot be lent
+
+REFUSED = "only 0-dimensional arrays can be converted to Python scalars"
+INSTEAD = (
+    "minimx: NumPy 2.4 and newer convert no array of shape (1,) to a number: write a.item(), or x.asscalar() of an NDArray; or install "
+    "'numpy<2.4'"
+)
+
+
+D2LZH = (
+    "minimx: d2lzh holds the helpers of the Chinese edition of Dive into Deep Learning; install it (pip install d2lzh), and under this "
+    "command its `import mxnet` means minimx, too. minimx.d2l is another thing: the helpers of minimx's own book"
+)
+
+
+def advice(kind: str, text: str) -> str | None:
+    """What to do about an error that has ended an old script. **Args** the name of its class, and what it says."""
+    if kind == "TypeError" and REFUSED in text:
+        return INSTEAD
+    return D2LZH if kind == "ModuleNotFoundError" and text == "No module named 'd2lzh'" else None
+
+
+def _excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    _before[-1](kind, error, trace)
+    said = advice(kind.__name__, str(error))
+    if said and sys.stderr is not None:
+        print(said, file=sys.stderr)
+
+
+_before: list[Callable[..., Any]] = []  # what sys.excepthook was
 _lender, _maker = Lender(), Maker()
 
 
@@ -344,6 +373,8 @@ def lend() -> None:
     """Lend, in this process, until `take_back`."""
     if _lender in sys.meta_path:
         return
+    _before.append(sys.excepthook)
+    sys.excepthook = _excepthook
     sys.meta_path.insert(0, _lender)
     sys.meta_path.append(_maker)
     for name, names in LENT.items():
@@ -353,6 +384,8 @@ def lend() -> None:
 
 def take_back() -> None:
     """Undo `lend`. What was taken meanwhile stays with who took it."""
+    if sys.excepthook is _excepthook:
+        sys.excepthook = _before.pop()
     for finder in (_lender, _maker):
         if finder in sys.meta_path:
             sys.meta_path.remove(finder)

@@ -242,32 +242,69 @@ def _plain(value: Any) -> bool:
 # ---- the command
 
 
-def main(patterns: list[str]) -> int:
+def main(patterns: list[str], different: bool = False) -> int:
     """Print how minimx has the names that match; **returns** the exit status: 1 if MXNet has no such name.
 
-    A pattern with a star or a question mark is one of whole paths, as for files; another is a part of them.
+    A pattern with a star or a question mark is one of whole paths, as for files; another is a part of them. `mx.` or `mxnet.` may stand in
+    front, and modules may have their second names, as in `mod.Module`. **Args** `different`: leave out what is as in MXNet.
     """
+    spellings = {spelling for each in patterns for spelling in _spellings(each)}
     names = [
         path
         for path in record()
-        if not path.startswith(OPERATORS) and (not patterns or any(_matches(path, each) for each in patterns))
+        if not path.startswith(OPERATORS) and (not patterns or any(_matches(path, each) for each in spellings))
     ]
     if not names:
-        asked = " ".join(patterns)
-        near = difflib.get_close_matches(asked.removeprefix("mx.").removeprefix("mxnet."), list(record()), 3, 0.7)
-        also = f" Near to it: {', '.join(near)}." if near else ""
-        print(f"MXNet 1.9.1 has no public name like {asked}.{also}")
-        return 1
-    for path in names:
-        print(f"mx.{path:<40} {described(path)}")
+        return _unrecorded(patterns)
+    told = {path: described(path) for path in names}
+    shown = {path: text for path, text in told.items() if not (different and text == AS_IN_MXNET)}
+    for path, text in shown.items():
+        print(f"mx.{path:<40} {text}")
+    if not shown:
+        print(f"{len(names)} name{'' if len(names) == 1 else 's'} like {' '.join(patterns)}: all as in MXNet")
     return 0
 
 
+def _unrecorded(patterns: list[str]) -> int:
+    """Answer for names that are not recorded: those of a module that is absent altogether, such as mx.np, and those that nobody has."""
+    status = 0
+    for each in patterns:
+        plain = _plain_path(each)
+        row = differences.find(plain)
+        if row is not None and row.absent:
+            print(f"mx.{plain:<40} {described(plain)}")
+            continue
+        near = difflib.get_close_matches(
+            differences.canonical(plain), [name for name in record() if not name.startswith(OPERATORS)], 3, 0.7
+        )
+        also = (
+            f" Near to it: {', '.join(near)}."
+            if near
+            else " Type a part of a name, such as nd.topk, or a pattern, such as 'gluon.rnn.*'."
+        )
+        print(f"MXNet 1.9.1 has no public name like {each}.{also}")
+        status = 1
+    return status
+
+
+def _plain_path(pattern: str) -> str:
+    """A pattern as it is below mxnet."""
+    return pattern.strip().removeprefix("mx.").removeprefix("mxnet.").removesuffix("()")
+
+
+def _spellings(pattern: str) -> set[str]:
+    """A pattern as it was written and with the first name of its module: `mod.*` and `module.*`."""
+    plain = _plain_path(pattern)
+    return {plain, differences.canonical(plain)} if "." in plain else {plain}
+
+
 def _matches(path: str, pattern: str) -> bool:
-    pattern = pattern.removeprefix("mx.").removeprefix("mxnet.")
     if any(letter in pattern for letter in "*?["):
         return fnmatch.fnmatchcase(path, pattern)
     return pattern.lower() in path.lower()
+
+
+AS_IN_MXNET = "as in MXNet"
 
 
 def described(path: str) -> str:
@@ -276,4 +313,4 @@ def described(path: str) -> str:
     if noted is not None:
         return f"{'absent: ' if noted.absent else ''}{noted.note}"
     found = difference(record()[path])
-    return "as in MXNet" if found is None else found
+    return AS_IN_MXNET if found is None else found

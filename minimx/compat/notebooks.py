@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import files
-from . import launch
+from . import launch, lent
 
 CELLS = Path(__file__).parent / "cells.py"
 OFTEN, PATIENCE = 0.3, 6.0  # seconds between two interrupts of a kernel, and until it is killed
@@ -138,6 +138,8 @@ def show(kind: str, content: dict[str, Any], cell: int, quiet: bool) -> None:
     if kind == "error":
         text = "\n".join(content["traceback"])
         print(f"cell {cell}:\n{text if sys.stderr.isatty() else COLOURS.sub('', text)}", file=sys.stderr, flush=True)
+        if said := lent.advice(content["ename"], content["evalue"]):
+            print(said, file=sys.stderr, flush=True)
     elif kind == "stream" and not quiet:
         stream = sys.stderr if content["name"] == "stderr" else sys.stdout
         stream.write(content["text"])

@@ -24,6 +24,10 @@ _LOW_PRECISION = "operators on 8-bit integers are not planned; net.cast('float16
 _SPARSE = "arrays are dense here; leave the storage type out, or say 'default'"
 _DENSE_ONLY = "arrays are dense here"
 _C_LIBRARY = "it hands something to MXNet's C library, and minimx has none"
+_EVERY_READ = (
+    "an error of a computation is raised at every read of what depends on it, until that is overwritten; MXNet raises it once and then "
+    "returns what memory holds"
+)
 _HELPER = "a helper for MXNet's own code"
 
 MODULES = (
@@ -179,10 +183,11 @@ CALLED_OTHERWISE = (
 )
 
 BEHAVES_OTHERWISE = (
+    Row("nd.NDArray.wait_to_read nd.waitall", f"{_EVERY_READ}. waitall() raises each error once", absent=False),
     Row(
-        "nd.NDArray.asnumpy nd.NDArray.wait_to_read nd.waitall",
-        "an error of a computation is raised at every read of what depends on it, until that is overwritten; MXNet raises it once and then "
-        "returns what memory holds. waitall() raises each error once",
+        "nd.NDArray.asnumpy",
+        f"{_EVERY_READ}. NumPy 2.4 and newer refuse float() of the shape (1,), which sums and means have: write asscalar(), or install "
+        "'numpy<2.4'; `python -m minimx run` lends it",
         absent=False,
     ),
     Row(

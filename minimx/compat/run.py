@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from . import launch, notebooks
 
 EPILOG = """\
-What stands after a script goes to it; after a notebook, it goes to this command. Names of NumPy and Python that are gone (np.float,
-collections.Mapping, ...) are lent, and MXNet's version; standard error says which. `python -m minimx names PATTERN` tells what minimx has
-otherwise than MXNet.
+What stands after a script goes to it; after a notebook, it goes to this command. What NumPy and Python had then is lent (np.float,
+collections.Mapping, float() of an array of shape (1,), ...), and MXNet's version; standard error says which. `python -m minimx names
+PATTERN` tells what minimx has otherwise than MXNet.
 """
 
 
@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
         "--no-lend",
         dest="lend",
         action="store_false",
-        help="do not lend names that NumPy and Python have dropped, nor a version of MXNet",
+        help="do not lend what NumPy and Python have dropped, nor a version of MXNet",
     )
     made.add_argument("--output", metavar="FILE", help="write the executed notebook to FILE")
     made.add_argument("--inplace", action="store_true", help="write the executed notebook over the old one")

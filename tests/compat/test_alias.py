@@ -285,8 +285,9 @@ def test_the_version_that_is_lent(capsys):
     assert said[0].startswith(f"minimx lends minimx.__version__, the version of MXNet that it follows; its own is {own} (")
     with pytest.raises(AttributeError, match=r"mx\.nd for mx\.np"):
         _ = minimx.np
+    assert minimx.libinfo.__version__ == "1.9.1"
     alias.uninstall()
-    assert minimx.__version__ == own
+    assert minimx.__version__ == minimx.libinfo.__version__ == own
 
 
 def test_many_threads_import_at_once():

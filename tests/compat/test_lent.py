@@ -13,7 +13,7 @@ import types
 import numpy as np
 import pytest
 
-from minimx.compat import lent
+from minimx.compat import lent, scalars
 
 
 @pytest.fixture
@@ -146,6 +146,29 @@ def test_taking_back():
     assert vars(np).get("__getattr__") is before
     assert not hasattr(collections, "Mapping")
     assert not hasattr(types.ModuleType("x"), "Mapping")
+
+
+def test_an_error_that_cannot_be_helped_is_explained(capsys, monkeypatch):
+    """After the traceback, and for that error alone; the hook that was there comes first."""
+    shown = []
+    monkeypatch.setattr(sys, "excepthook", lambda *error: shown.append(error[1]))
+    before = sys.excepthook
+    lent.lend()
+    try:
+        for error in (TypeError(lent.REFUSED), TypeError("other"), ValueError(lent.REFUSED)):
+            sys.excepthook(type(error), error, None)
+            assert shown[-1] is error
+    finally:
+        lent.take_back()
+    assert capsys.readouterr().err == f"{lent.INSTEAD}\n"
+    assert sys.excepthook is before
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.import_module("d2lzh")
+    assert lent.advice("ModuleNotFoundError", str(caught.value)) == lent.D2LZH
+    assert lent.advice("ModuleNotFoundError", "No module named 'other'") is None
+    if scalars.refused():  # it is what NumPy says
+        with pytest.raises(TypeError, match=f"^{lent.REFUSED}$"):
+            float(np.ones(1))
 
 
 def test_workers_are_silent(lending, monkeypatch, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import inspect
+import re
 import types
 
 import pytest
@@ -236,6 +237,35 @@ def test_the_command_with_several_patterns(monkeypatch, capsys):
 def test_the_command_with_a_name_that_mxnet_has_not(monkeypatch, capsys):
     assert run(monkeypatch, "mx.gluon.nn.Denze") == 1
     assert capsys.readouterr().out.startswith("MXNet 1.9.1 has no public name like mx.gluon.nn.Denze. Near to it: gluon.nn.Dense")
+
+
+@pytest.mark.parametrize("prefix", ["", "mx.", "mxnet."])
+def test_the_command_knows_second_names_and_prefixes(prefix, monkeypatch, capsys):
+    assert run(monkeypatch, f"{prefix}mod.*") == 0
+    said = capsys.readouterr().out.split()
+    assert "mx.module.Module" in said
+    assert "mx.mod.Module" not in said
+    assert run(monkeypatch, f"{prefix}init.Xavier") == 0
+    assert capsys.readouterr().out == f"mx.{'initializer.Xavier':<40} as in MXNet\n"
+    assert run(monkeypatch, f"{prefix}np.ones") == 0
+    assert capsys.readouterr().out.startswith(f"mx.{'np.ones':<40} absent: the NumPy interface that MXNet 1.6 added")
+
+
+def test_the_command_says_what_to_type(monkeypatch, capsys):
+    assert run(monkeypatch, "nonsense", "np.ones") == 1
+    nonsense, ones = capsys.readouterr().out.splitlines()
+    assert nonsense.endswith("like nonsense. Type a part of a name, such as nd.topk, or a pattern, such as 'gluon.rnn.*'.")
+    assert ones.startswith("mx.np.ones ")
+
+
+def test_the_command_shows_only_what_differs(monkeypatch, capsys):
+    assert run(monkeypatch, "gluon.data.*") == 0
+    whole = capsys.readouterr().out.splitlines()
+    for flag in ("-d", "--different"):
+        assert run(monkeypatch, flag, "gluon.data.*") == 0
+        assert capsys.readouterr().out.splitlines() == [line for line in whole if not re.fullmatch(r"mx\S+ +as in MXNet", line)]
+    assert run(monkeypatch, "-d", "nd.topk") == 0
+    assert capsys.readouterr().out == "1 name like nd.topk: all as in MXNet\n"
 
 
 def test_every_module_that_is_here_is_found():

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import minimx
-from minimx.compat import cells, launch, notebooks, run
+from minimx.compat import cells, launch, lent, notebooks, run, scalars
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
@@ -90,6 +90,53 @@ def test_without_lending(tmp_path):
     done = command("--no-lend", "old.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, f"{minimx.__version__}\n")
     assert "cannot import name 'Mapping'" in done.stderr
+
+
+needs_refusal = pytest.mark.skipif(not scalars.refused(), reason="this NumPy converts arrays of shape (1,) by itself")
+
+
+@needs_refusal
+def test_arrays_of_one_element_are_numbers_as_they_were(tmp_path):
+    text = """
+    import mxnet as mx
+    loss = mx.nd.array([1.0, 2.0]).mean()
+    print("%.2f %d" % (loss.asnumpy(), loss.asnumpy()))
+    print(float(loss.asnumpy() / 2))
+    """
+    script = write(tmp_path / "old.py", text)
+    done = command("old.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "1.50 1\n0.75\n"), done.stderr
+    note = "gone since NumPy 2.4 for the shape (1,): write x.asscalar()"
+    assert done.stderr == f"minimx lends float(x.asnumpy()), {note} ({script}, line 4)\n"
+    done = command("--no-lend", "old.py", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.endswith(f"TypeError: {lent.REFUSED}\n")
+
+
+@needs_refusal
+def test_what_cannot_be_lent_is_told_what_to_write(tmp_path):
+    script = write(tmp_path / "old.py", "import mxnet as mx\nprint(float(mx.nd.ones((2, 1)).asnumpy()[0]))\n")
+    done = command(script, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-2:] == [f"TypeError: {lent.REFUSED}", lent.INSTEAD]
+
+
+@needs_refusal
+@pytest.mark.parametrize("kernel", [pytest.param(True, marks=pytest.mark.slow), False])
+def test_notebooks_are_told_too(kernel, tmp_path, monkeypatch, capfd):
+    path = notebook(tmp_path / "a.ipynb", "import mxnet as mx", "float(mx.nd.ones((2, 1)).asnumpy()[0])")
+    if kernel:
+        if not notebooks.can_use_kernel():
+            pytest.skip("needs nbclient and ipykernel")
+        assert notebooks.run(str(path), None, True) == 1
+        said = capfd.readouterr().err
+    else:
+        done = subprocess.run(
+            [sys.executable, notebooks.CELLS, path], env=launch.environment(), capture_output=True, text=True, timeout=100
+        )
+        assert done.returncode == 1
+        said = done.stderr
+    assert lent.INSTEAD in said.splitlines()
 
 
 def test_a_module_and_a_command(tmp_path):
@@ -248,7 +295,8 @@ def test_what_is_printed_of_outputs(capsys):
         notebooks.show("display_data", figure, 1, quiet)
         notebooks.show("execute_result", {"data": {"text/plain": "3"}}, 1, quiet)
         notebooks.show("status", {}, 1, quiet)
-        notebooks.show("error", {"traceback": ["\x1b[31mTraceback\x1b[0m", "NameError"]}, 2, quiet)
+        error = {"traceback": ["\x1b[31mTraceback\x1b[0m", "NameError"], "ename": "NameError", "evalue": "x"}
+        notebooks.show("error", error, 2, quiet)
     said = capsys.readouterr()
     assert said.out == "a\n<Figure size 640x480 with 1 Axes>\n3\n"
     assert said.err == "b\ncell 2:\nTraceback\nNameError\ncell 2:\nTraceback\nNameError\n"

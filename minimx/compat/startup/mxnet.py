@@ -19,5 +19,6 @@ finally:
     sys.path.remove(_folder)
 if os.environ.get("MINIMX_LEND") == "1":
     minimx.compat.alias.lend_version()
+    minimx.compat.scalars.lend()
 if PathFinder.find_spec("minimx") is None:
     sys.path.append(_folder)  # processes that multiprocessing spawns take the path from here
