@@ -184,6 +184,8 @@ def merged(folder: str | Path) -> tuple[str, list[tuple[str, list[Row]]]]:
             broken.append(str(error))
         else:
             found.append((path.stem, about, rows))
+    names = plain_names([stem for stem, _, _ in found])
+    found = [(name, about, rows) for name, (_, about, rows) in zip(names, found)]
     if not found:
         return "\n".join([f"no results in {folder}", *broken]), []
     columns = list(dict.fromkeys((row.workload, row.metric) for _, _, rows in found for row in rows))
@@ -202,8 +204,21 @@ def merged(folder: str | Path) -> tuple[str, list[tuple[str, list[Row]]]]:
             lines.append(
                 f"  {name[:36]:<38}{shown(metric, mine):>12}{ratio:>8}   {where.get('cores')} x {where.get('processor')}"
             )
-        lines.append(f"  {'median of the class':<38}{shown(metric, median(each[0] for each in times)):>12}" if times else "")
+        if times:
+            ratios = [mine / best for mine, _, _, best in times if best]
+            ratio = f"{median(ratios):.2f}" if ratios else "-"
+            lines.append(f"  {MEDIAN:<38}{shown(metric, median(each[0] for each in times)):>12}{ratio:>8}")
     return "\n".join([*lines, *broken]), [(name, rows) for name, _, rows in found]
+
+
+def plain_names(stems: Sequence[str]) -> list[str]:
+    """The names that `submit` was given, without the time and the number of the process behind them; a second of a name says so."""
+    names = [re.sub(r"-\d{8}-\d{6}-\d+$", "", stem) for stem in stems]
+    places = [names[: place + 1].count(name) for place, name in enumerate(names)]
+    return [f"{name} ({place})" if place > 1 else name for name, place in zip(names, places)]
+
+
+MEDIAN = "median of the class"
 
 
 # ---- pictures
@@ -233,12 +248,15 @@ def chart(path: str | Path, works: Sequence[Workload], rows: Sequence[Row]) -> N
 
 
 def class_chart(path: str | Path, found: Sequence[tuple[str, list[Row]]], works: Sequence[Workload] = ()) -> None:
-    """Draw the machines of a class: a panel a metric, a bar a machine. Raises ImportError without matplotlib."""
-    rows = []
+    """Draw the machines of a class: a panel a metric, a bar a machine, and one for their median. Raises ImportError without matplotlib."""
+    rows: list[Row] = []
     for name, each in found:
         for workload, metric in dict.fromkeys((row.workload, row.metric) for row in each):
             chosen = [row for row in each if row.peer == "minimx" and (row.workload, row.metric) == (workload, metric)]
             if chosen:
                 best = min(chosen, key=lambda row: row.median)
                 rows.append(Row(workload, metric, name, "", best.samples, best.memory))
+    for workload, metric in dict.fromkeys((row.workload, row.metric) for row in rows):
+        middle = median(row.median for row in rows if (row.workload, row.metric) == (workload, metric))
+        rows.append(Row(workload, metric, MEDIAN, "", [middle], 0.0))
     chart(path, works, rows)

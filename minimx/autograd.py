@@ -375,20 +375,7 @@ def _differentiate(
             elif start.dtype is not head.dtype:  # as MXNet's executors do
                 start = start.astype(head.dtype)
             _add(gradients, (head.node, head.index), start)
-        for node in reversed(order):
-            own = gradients.pop(node, None)
-            if own is None:
-                continue
-            for index, gradient in enumerate(own):
-                if (node, index) in kept:
-                    kept[node, index] = gradient
-            if isinstance(node, Leaf):
-                if wanted is None:
-                    gradients[node] = own
-                continue
-            for parent, gradient in zip(node.parents, node.vjp(own)):
-                if parent is not None and gradient is not None:
-                    _add(gradients, parent, gradient)
+        _walk_back(order, gradients, kept)
     if not retain_graph:
         for node in order:
             node.free()
@@ -396,6 +383,25 @@ def _differentiate(
         reached = set(order)
         return [(entry, kept[entry], entry[0] in reached) for entry in wanted]
     return [(leaf, gradients[leaf][0] if leaf in gradients else None) for leaf in order if isinstance(leaf, Leaf)]
+
+
+def _walk_back(order: list[Node], gradients: dict[Node, list[Any]], kept: dict[tuple[Node, int], Any]) -> None:
+    """Hand the gradients that the last nodes have to those before them. What arrives at the entries in `kept` is entered there; where
+    none are wanted, what arrives at leaves stays in `gradients`."""
+    for node in reversed(order):
+        own = gradients.pop(node, None)
+        if own is None:
+            continue
+        for index, gradient in enumerate(own):
+            if (node, index) in kept:
+                kept[node, index] = gradient
+        if isinstance(node, Leaf):
+            if not kept:
+                gradients[node] = own
+            continue
+        for parent, gradient in zip(node.parents, node.vjp(own)):
+            if parent is not None and gradient is not None:
+                _add(gradients, parent, gradient)
 
 
 def _add(gradients: dict[Node, list[Any]], entry: tuple[Node, int], gradient: Any) -> None:

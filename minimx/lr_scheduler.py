@@ -64,6 +64,11 @@ def check_factor(kind: str, factor: float) -> None:
         raise ScheduleError(f"{kind}: factor={factor} lets the learning rate grow; at most 1 is wanted")
 
 
+def log_change(num_update: int, rate: float) -> None:
+    """Log a new learning rate, in MXNet's words, which tools look for in logs."""
+    root_logger().info("Update[%d]: Change learning rate to %0.5e", num_update, rate)
+
+
 class FactorScheduler(LRScheduler):
     """Every `step` updates the rate is multiplied by `factor`, until it is `stop_factor_lr`: `base_lr factor ** ((n - 1) // step)`.
 
@@ -93,8 +98,9 @@ class FactorScheduler(LRScheduler):
             return self.get_warmup_lr(num_update)
         while num_update > self.count + self.step:  # several steps at once when a training is continued
             self.count += self.step
-            self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
-            root_logger().info("Update[%d]: the learning rate is now %0.5e", num_update, self.base_lr)
+            before, self.base_lr = self.base_lr, max(self.base_lr * self.factor, self.stop_factor_lr)
+            if not math.isclose(self.base_lr, before):  # it has stopped
+                log_change(num_update, self.base_lr)
         return self.base_lr
 
 
@@ -126,7 +132,7 @@ class MultiFactorScheduler(LRScheduler):
             self.count = self.step[self.cur_step_ind]
             self.cur_step_ind += 1
             self.base_lr *= self.factor
-            root_logger().info("Update[%d]: the learning rate is now %0.5e", num_update, self.base_lr)
+            log_change(num_update, self.base_lr)
         return self.base_lr
 
 

@@ -90,26 +90,36 @@ def test_what_minimx_is_held_to(modules: tuple[Any, Any]) -> None:
     ]
 
 
-def test_a_class_in_one_table(modules: tuple[Any, Any], tmp_path: Path) -> None:
+def test_names_of_a_class_are_plain(modules: tuple[Any, Any]) -> None:
+    stems = ["ada-20260131-100000-4711", "ada-20260131-110000-12", "bo-b", "my-laptop-2-20260131-100000-1"]
+    assert modules[1].plain_names(stems) == ["ada", "ada (2)", "bo-b", "my-laptop-2"]
+
+
+def test_a_class_in_one_table(modules: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     harness, report = modules
-    first = report.submit(tmp_path / "results", rows_of(harness, minimx_eager=0.003, minimx_static=0.001, torch_eager=0.002))
+    rows = rows_of(harness, minimx_eager=0.003, minimx_static=0.001, torch_eager=0.002)
+    first = report.submit(tmp_path / "results", rows, "ada")
     second = first.with_name("other.json")
     found = json.loads(first.read_text())
     found["rows"] = found["rows"][:1]
     second.write_text(json.dumps(found))
     (tmp_path / "results" / "broken.json").write_text('{"rows": [1]}')
     words, machines = report.merged(tmp_path / "results")
-    assert {name for name, _ in machines} == {first.stem, "other"}
+    assert {name for name, _ in machines} == {"ada", "other"}  # not ada-20260131-100000-4711
     assert "2 machines" in words
-    assert "median of the class" in words
-    assert "2.00 ms" in words
+    assert "  median of the class                        2.00 ms    0.50" in words.splitlines()
     assert "broken.json is no result of `python -m minimx bench`" in words
-    mine = next(line for line in words.splitlines() if line.strip().startswith(first.stem[:36]))
+    mine = next(line for line in words.splitlines() if line.strip().startswith("ada "))
     assert "1.00 ms" in mine
     assert "0.50" in mine
-    assert report.read_json(first)[1] == rows_of(harness, minimx_eager=0.003, minimx_static=0.001, torch_eager=0.002)
+    assert report.read_json(first)[1] == rows
     pytest.importorskip("matplotlib")
+    drawn: list[list[Any]] = []
+    original = report.chart
+    monkeypatch.setattr(report, "chart", lambda path, works, rows: (drawn.append(rows), original(path, works, rows)))
     report.class_chart(tmp_path / "class.svg", machines)
+    monkeypatch.undo()
+    assert [(row.title, row.median) for row in drawn[0]] == [("ada", 0.001), ("other", 0.003), ("median of the class", 0.002)]
     report.chart(tmp_path / "rows.svg", [], machines[0][1])
     assert "<svg" in (tmp_path / "class.svg").read_text()
     assert "<svg" in (tmp_path / "rows.svg").read_text()

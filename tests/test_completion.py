@@ -38,6 +38,19 @@ def test_public_names_have_signatures_and_texts(place: str) -> None:
         )  # a family's, as in MXNet
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in nd.random.__all__ if "shape" in inspect.signature(getattr(nd.random, name)).parameters]
+)
+def test_random_numbers_are_described_in_place(name: str) -> None:
+    """A reader of `nd.random.normal?` need not look elsewhere for what it takes."""
+    function = getattr(nd.random, name)
+    text = inspect.getdoc(function) or ""
+    assert " as `uniform`" not in text
+    if "ctx" in inspect.signature(function).parameters:
+        assert "dtype: " in text
+        assert "(the default)" in text
+
+
 METHODS = [name for name, thing in vars(Fluent).items() if inspect.isfunction(thing) and not name.startswith("_")]
 
 

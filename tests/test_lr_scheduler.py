@@ -63,6 +63,23 @@ def test_factor_stops():
     assert schedule(100) == 1e-3
 
 
+def test_changes_are_logged_as_in_mxnet(caplog):
+    """MXNet's words, in which old tools find the rate in a log; a rate that has stopped says no more."""
+    caplog.set_level("INFO")
+    factor = FactorScheduler(1, 0.1, stop_factor_lr=1e-3, base_lr=1.0)
+    several = MultiFactorScheduler([1, 3], 0.1, base_lr=1.0)
+    for schedule in (factor, several):
+        for update in range(1, 7):
+            schedule(update)
+    assert caplog.messages == [
+        "Update[2]: Change learning rate to 1.00000e-01",
+        "Update[3]: Change learning rate to 1.00000e-02",
+        "Update[4]: Change learning rate to 1.00000e-03",
+        "Update[2]: Change learning rate to 1.00000e-01",
+        "Update[4]: Change learning rate to 1.00000e-02",
+    ]
+
+
 def test_a_rate_set_in_between_is_continued_from():
     schedule = FactorScheduler(2, 0.5, base_lr=1.0)
     assert schedule(2) == 1.0

@@ -31,25 +31,40 @@ def check(
     """Try `answer` on each of `cases` and print the verdict, with the first difference where there is one.
 
     **Args** expected: a function of the same arguments, or a list with the value for each case. cases: a tuple holds the arguments
-    of a call; anything else is the only argument. hint: added where the answer is wrong. tolerance: of numbers, absolute and relative.
-    **Raises** ArgumentError where there is no case, or not one value a case: a fault of the exercise, not of the answer.
+    of a call; anything else is the only argument. hint: added from the second wrong answer on. tolerance: of numbers, absolute and
+    relative. **Raises** ArgumentError where there is no case, or not one value a case: a fault of the exercise, not of the answer.
 
     >>> check(lambda x: x + x, lambda x: 2 * x, 1, 2.5)
     Right: 2 of 2 cases agree.
     >>> check(lambda x: x * x, [2, 5], 1, 2.5, hint="Is it the double?")
-    Not yet. Case 1 of 2, x = 1: got 1, wanted 2. Is it the double?
+    Not yet. Case 1 of 2, x = 1: got 1, wanted 2.
+    >>> check(lambda x: x + 1, [2, 5], 1, 2.5, hint="Is it the double?")
+    Not yet. Case 2 of 2, x = 2.5: got 3.5, wanted 5. Is it the double?
     """
     if not cases or not (callable(expected) or len(expected) == len(cases)):
         raise ArgumentError(f"check: {len(cases)} cases; give at least one, and an expected value for each")
     for number, case in enumerate(cases, 1):
         arguments = case if isinstance(case, tuple) else (case,)
         told = name_arguments(answer, arguments)
-        wanted = expected(*arguments) if callable(expected) else expected[number - 1]
-        fault = find_fault(answer, arguments, wanted, tolerance)
+        try:
+            wanted = expected(*arguments) if callable(expected) else expected[number - 1]
+            fault = find_fault(answer, arguments, wanted, tolerance)
+        except NameError as error:  # the exercise's own lines use what cells above define
+            fault = describe_error(error)
         if fault:
-            print(textwrap.fill(f"Not yet. Case {number} of {len(cases)}, {told}: {as_sentence(fault)} {hint}", WIDTH))
+            shown = hint if hint in _answered_wrongly else ""
+            if not isinstance(fault, Untried):
+                _answered_wrongly.add(hint)
+            print(textwrap.fill(f"Not yet. Case {number} of {len(cases)}, {told}: {as_sentence(fault)} {shown}", WIDTH))
             return
     print(f"Right: {len(cases)} of {len(cases)} cases agree.")
+
+
+_answered_wrongly: set[str] = set()  # exercises, by their hints
+
+
+class Untried(str):
+    """A fault that is none of the answer's: that is not written yet, or cells above it have not run."""
 
 
 def name_arguments(answer: Callable[..., Any], arguments: Sequence[Any]) -> str:
@@ -70,7 +85,7 @@ def find_fault(answer: Callable[..., Any], arguments: Sequence[Any], wanted: Any
     try:
         got = answer(*arguments)
         if got is None:
-            return "the answer is None; write the function's body, end it with return, and run the cell again"
+            return Untried("the answer is None; write the function's body, end it with return, and run the cell again")
         unequal = describe_unequal(got)
         if unequal:
             return f"got {unequal}, wanted {describe_form(wanted)}"
@@ -106,7 +121,11 @@ def describe_error(error: Exception) -> str:
         file = frame.f_code.co_filename
         if not file.startswith(LIBRARIES):
             line = linecache.getline(file, number).strip() or line
-    return f"it raised {type(error).__name__}{line and f' in `{line}`'}{text and f': {text}'}"
+    where = line and f" in `{line}`"
+    if type(error) is NameError and error.name:  # its subclass, of a local variable that has no value yet, is the answer's own
+        return Untried(f"nothing is called {error.name}{where}; run the cells above first, and if they have run, it is misspelt")
+    verdict = f"it raised {type(error).__name__}{where}{text and f': {text}'}"
+    return Untried(verdict) if isinstance(error, NotImplementedError) else verdict
 
 
 def describe_unequal(value: Any) -> str:

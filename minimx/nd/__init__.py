@@ -8,8 +8,10 @@ import sys
 from .. import autograd
 from ..base import LongNamed
 from ..engine import waitall
+from ..ops.fluent import Fluent
 from ..ops.public import *
 from ..ops.public import __all__ as _operators
+from ..ops.readable import make_readable
 from . import _internal, contrib, image, linalg, op, random, sparse, utils
 from .creation import (
     arange,
@@ -53,6 +55,9 @@ __all__ = [
     "uniform", "utils", "waitall", "zeros",
 ]  # fmt: skip
 __all__ += _operators
+
+for _names in (dict(globals()), *map(vars, (contrib, image, linalg, random, sparse, Fluent))):
+    make_readable(_names.values())
 
 LONG_NAME = "minimx.ndarray"
 sys.modules[__name__].__class__ = LongNamed

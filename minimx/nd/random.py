@@ -101,7 +101,11 @@ def normal(
 ) -> NDArray:
     """Normal (Gaussian) numbers with mean `loc` and standard deviation `scale`, greater than 0 (an array may hold 0).
 
-    **Shapes**, **Args**, **Raises**, **Gradient** as `uniform`. **Source** MXNet `random.normal`.
+    **Shapes** loc and scale are numbers: result `shape`, (1,) without one; they are arrays (...): result (..., s1, s2, ...) for a
+    shape (s1, s2, ...). **Args** dtype: float32 (the default), float64 or float16. ctx: the device, for numbers; else the current
+    one. out: an array that receives the result. **Raises** ArgumentError for a number beside an array; ShapeError, DTypeError for
+    a bad shape or dtype; MXNetError, when the value is asked for, if scale is not above 0. **Gradient** none. **Source**
+    MXNet `random.normal`.
     """
     return _draw(_ops.RandomNormal, _ops.sample_normal, {"loc": loc, "scale": scale}, shape, dtype, ctx, out)
 
@@ -114,7 +118,11 @@ def randn(
     ctx: Context | None = None,
     out: NDArray | None = None,
 ) -> NDArray:
-    """`normal` with the shape as separate arguments: `randn(2, 3)`. **Source** MXNet `random.randn`."""
+    """Normal (Gaussian) numbers, as `normal`, with the shape as separate arguments: `randn(2, 3)`.
+
+    **Args** loc, scale: mean and standard deviation, numbers or arrays. dtype: float32 (the default), float64 or float16. ctx: the
+    device, for numbers; else the current one. out: an array that receives the result. **Source** MXNet `random.randn`.
+    """
     return _draw(_ops.RandomNormal, _ops.sample_normal, {"loc": loc, "scale": scale}, shape or None, dtype, ctx, out)
 
 
@@ -127,7 +135,10 @@ def poisson(
 ) -> NDArray:
     """Whole numbers, in a floating dtype, from the Poisson distribution with mean `lam`, at least 0.
 
-    **Shapes**, **Args**, **Raises**, **Gradient** as `uniform`. **Source** MXNet `random.poisson`.
+    **Shapes** lam is a number: result `shape`, (1,) without one; it is an array (...): result (..., s1, s2, ...) for a shape (s1,
+    s2, ...). **Args** dtype: float32 (the default), float64 or float16. ctx: the device, for numbers; else the current one. out:
+    an array that receives the result. **Raises** ShapeError, DTypeError for a bad shape or dtype; MXNetError, when the value is
+    asked for, if lam is below 0. **Gradient** none. **Source** MXNet `random.poisson`.
     """
     return _draw(_ops.RandomPoisson, _ops.sample_poisson, {"lam": lam}, shape, dtype, ctx, out)
 
@@ -141,7 +152,10 @@ def exponential(
 ) -> NDArray:
     """Numbers from the exponential distribution with mean `scale`, greater than 0; its rate is `1 / scale`.
 
-    **Shapes**, **Args**, **Raises**, **Gradient** as `uniform`. **Source** MXNet `random.exponential`.
+    **Shapes** scale is a number: result `shape`, (1,) without one; it is an array (...): result (..., s1, s2, ...) for a shape
+    (s1, s2, ...). **Args** dtype: float32 (the default), float64 or float16. ctx: the device, for numbers; else the current one.
+    out: an array that receives the result. **Raises** ShapeError, DTypeError for a bad shape or dtype; MXNetError, when the value
+    is asked for, if scale is below 0; ArgumentError if it is 0. **Gradient** none. **Source** MXNet `random.exponential`.
     """
     if not isinstance(scale, NDArray):
         scale = as_number(scale, "exponential: scale")
@@ -160,7 +174,11 @@ def gamma(
 ) -> NDArray:
     """Numbers from the gamma distribution of shape `alpha` and *scale* `beta`, both greater than 0; the mean is `alpha * beta`.
 
-    **Shapes**, **Args**, **Raises**, **Gradient** as `uniform`. **Source** MXNet `random.gamma`.
+    **Shapes** alpha and beta are numbers: result `shape`, (1,) without one; they are arrays (...): result (..., s1, s2, ...) for
+    a shape (s1, s2, ...). **Args** dtype: float32 (the default), float64 or float16. ctx: the device, for numbers; else the
+    current one. out: an array that receives the result. **Raises** ArgumentError for a number beside an array; ShapeError,
+    DTypeError for a bad shape or dtype; MXNetError, when the value is asked for, if alpha or beta is not above 0. **Gradient**
+    none. **Source** MXNet `random.gamma`.
     """
     return _draw(_ops.RandomGamma, _ops.sample_gamma, {"alpha": alpha, "beta": beta}, shape, dtype, ctx, out)
 
@@ -176,7 +194,11 @@ def negative_binomial(
     """How many trials fail before the `k`-th that succeeds, where each succeeds with probability `p` in (0, 1].
 
     MXNet calls p the probability of a failure and k the limit of failures, and counts the successes: the numbers are the same.
-    **Shapes**, **Args**, **Raises**, **Gradient** as `uniform`. **Source** MXNet `random.negative_binomial`.
+    **Shapes** k and p are numbers: result `shape`, (1,) without one; they are arrays (...): result (..., s1, s2, ...) for a shape
+    (s1, s2, ...). **Args** dtype: float32 (the default), float64 or float16. ctx: the device, for numbers; else the current one.
+    out: an array that receives the result. **Raises** ArgumentError for a number beside an array; ShapeError, DTypeError for a
+    bad shape or dtype; MXNetError, when the value is asked for, if p is not in (0, 1]. **Gradient** none. **Source** MXNet
+    `random.negative_binomial`.
     """
     if not isinstance(k, NDArray):
         k = whole("negative_binomial: k", k)
@@ -193,7 +215,11 @@ def generalized_negative_binomial(
 ) -> NDArray:
     """Whole numbers from the negative binomial distribution with mean `mu` and variance `mu + alpha * mu**2`, both at least 0.
 
-    **Shapes**, **Args**, **Raises**, **Gradient** as `uniform`. **Source** MXNet `random.generalized_negative_binomial`.
+    **Shapes** mu and alpha are numbers: result `shape`, (1,) without one; they are arrays (...): result (..., s1, s2, ...) for a
+    shape (s1, s2, ...). **Args** dtype: float32 (the default), float64 or float16. ctx: the device, for numbers; else the current
+    one. out: an array that receives the result. **Raises** ArgumentError for a number beside an array; ShapeError, DTypeError for
+    a bad shape or dtype; MXNetError, when the value is asked for, if mu or alpha is below 0. **Gradient** none. **Source** MXNet
+    `random.generalized_negative_binomial`.
     """
     cls, sample = _ops.RandomGeneralizedNegativeBinomial, _ops.sample_generalized_negative_binomial
     return _draw(cls, sample, {"mu": mu, "alpha": alpha}, shape, dtype, ctx, out)

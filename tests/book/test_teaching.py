@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import json
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -76,20 +76,61 @@ def test_a_setup_that_fails_ends_the_rehearsal(rehearse: Any, tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["template.ipynb", "engines.ipynb"])
 def test_points_stand_twice_and_are_the_same(rehearse: Any, name: str) -> None:
     """Raw cells are Otter's, metadata are nbgrader's; a hidden check is hidden from both, and no check needs another."""
-    points: list[int] = []
-    claimed: list[int] = []
+    assert rehearse.faults(rehearse.read(ASSIGNMENT / name)) == []
     for cell in rehearse.read(ASSIGNMENT / name)["cells"]:
-        text, noted = "".join(cell["source"]), rehearse.about(cell)
+        text = "".join(cell["source"])
         if cell["cell_type"] == "raw":
             assert cell["metadata"]["tags"] == ["otter"]
-            line = next((line for line in text.splitlines() if line.startswith("points: ")), None)
-            claimed += [] if line is None else [json.loads(line.removeprefix("points: "))]
-        elif noted["grade"]:
-            points.append(noted["points"])
         assert ("# HIDDEN" in text) == ("# BEGIN HIDDEN TESTS" in text) == ("# END HIDDEN TESTS" in text)
         assert cell["cell_type"] != "code" or not cell["outputs"]
-    flat = [each for entry in claimed for each in (entry if isinstance(entry, list) else [entry])]
-    assert flat == points
+
+
+def rehearsed(rehearse: Any, monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> str:
+    """What the command exits with."""
+    monkeypatch.setattr(sys, "argv", ["rehearse.py", *map(str, arguments)])
+    with pytest.raises(SystemExit) as caught:
+        rehearse.main()
+    return str(caught.value)
+
+
+def test_a_name_that_is_given_twice_is_told(rehearse: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = rehearse.read(ASSIGNMENT / "template.ipynb")
+    hidden = next(cell for cell in notebook["cells"] if rehearse.about(cell).get("grade_id") == "hidden-1")
+    hidden["metadata"]["nbgrader"]["grade_id"] = "public-1"
+    rehearse.write(tmp_path / "twice.ipynb", notebook)
+    said = rehearsed(rehearse, monkeypatch, tmp_path / "twice.ipynb")
+    assert said.startswith("twice.ipynb: 2 cells have the grade_id 'public-1', as a copied cell keeps its own; give each another")
+
+
+def test_points_that_differ_are_told(rehearse: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = rehearse.read(ASSIGNMENT / "template.ipynb")
+    for cell in notebook["cells"]:
+        cell["source"] = "".join(cell["source"]).replace("points: [1, 2]", "points: [1, 3]").replace("points: 2", "points: 4")
+    rehearse.write(tmp_path / "points.ipynb", notebook)
+    first, second = rehearsed(rehearse, monkeypatch, tmp_path / "points.ipynb").splitlines()
+    assert first.startswith(
+        "points.ipynb: question 'task-1': `points: [1, 3]` in its raw cell, which Otter reads, but the checks"
+    )
+    assert "have {'public-1': 1, 'hidden-1': 2}; write the same" in first
+    assert "question 'task-2': `points: 4`" in second
+
+
+@pytest.mark.parametrize(("tool", "package"), [("otter", "otter-grader"), ("nbgrader", "nbgrader")])
+def test_a_tool_that_is_absent_is_a_sentence(
+    tool: str, package: str, rehearse: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = rehearsed(rehearse, monkeypatch, "--tool", tool)
+    assert said.startswith(f"{tool} is not installed: {tmp_path / 'python'} -m pip install {package}; or rehearse without --tool")
+
+
+def test_the_plan_has_the_chapters_of_a_course() -> None:
+    """Chapters 1 to 12, in their order; 13 to 15 are for projects."""
+    plan = (BOOK / "teaching" / "plan.md").read_text()
+    read = re.findall(r"\{doc\}`/chapters/(\d\d)", plan)
+    assert read == [f"{number:02}" for number in range(1, 13)]
+    assert re.findall(r"^\| (\d+) ", plan, re.M) == [str(week) for week in range(1, 15)]
 
 
 def test_what_goes_on_one_slide() -> None:

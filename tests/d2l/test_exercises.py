@@ -26,11 +26,47 @@ def test_right_answers_of_every_kind(capsys):
     assert told(capsys, lambda x: x.sum(), [6], mx.nd.array([1, 2, 3])).startswith("Right")
 
 
-def test_the_first_difference_is_told_with_its_case_and_the_hint(capsys):
-    text = told(capsys, lambda x: x * x, lambda x: 2 * x, 2, 3, 4, hint="Not the square.")
-    assert text == "Not yet. Case 2 of 3, x = 3: got 9, wanted 6. Not the square."
+@pytest.fixture(autouse=True)
+def none_answered_wrongly(monkeypatch):
+    monkeypatch.setattr("minimx.d2l.exercises._answered_wrongly", set())
+
+
+def test_the_first_difference_is_told_with_its_case(capsys):
+    text = told(capsys, lambda x: x * x, lambda x: 2 * x, 2, 3, 4)
+    assert text == "Not yet. Case 2 of 3, x = 3: got 9, wanted 6."
     text = told(capsys, lambda x, f: x, [[1.0, 2.5]], (mx.nd.array([1, 2]), len))
     assert text == "Not yet. Case 1 of 1, x = [1.0, 2.0], f = len: got [1.0, 2.0], wanted [1.0, 2.5]."
+
+
+def test_the_hint_comes_with_the_second_wrong_answer_to_the_same_exercise(capsys):
+    hint = "Not the square."
+    # what is not written yet is no answer
+    for _ in range(3):
+        assert told(capsys, lambda x: None, [6], 3, hint=hint).endswith("run the cell again.")
+        text = told(capsys, lambda x: raises(NotImplementedError("your code")), [6], 3, hint=hint)
+        assert text.endswith("it raised NotImplementedError in `raise error`: your code.")
+    assert told(capsys, lambda x: x * x, [6], 3, hint=hint) == "Not yet. Case 1 of 1, x = 3: got 9, wanted 6."
+    assert told(capsys, lambda x: x + 1, [6], 3, hint="Of another.") == "Not yet. Case 1 of 1, x = 3: got 4, wanted 6."
+    assert told(capsys, lambda x: x + 1, [6], 3, hint=hint) == "Not yet. Case 1 of 1, x = 3: got 4, wanted 6. Not the square."
+    assert told(capsys, lambda x: None, [6], 3, hint=hint).endswith("run the cell again. Not the square.")
+
+
+def test_a_name_that_is_not_defined_is_of_a_cell_that_has_not_run(capsys):
+    advice = "run the cells above first, and if they have run, it is misspelt."
+    for _ in range(2):  # the answer is not to blame, so that no hint comes
+        text = told(capsys, lambda x: grid + x, [2], 1, hint="Not that.")  # noqa: F821
+        assert text.startswith("Not yet. Case 1 of 1, x = 1: nothing is called grid in `text = told(")
+        assert text.endswith(f"; {advice}")
+    # it may be the exercise that needs it, not the answer
+    text = told(capsys, lambda x: x, lambda x: grid + x, 1)  # noqa: F821
+    assert text.startswith("Not yet. Case 1 of 1, x = 1: nothing is called grid in `")
+
+    def answer(x):
+        if x > 1:
+            total = x
+        return total
+
+    assert "it raised UnboundLocalError in `return total`: " in told(capsys, answer, [1], 1)
 
 
 def test_of_large_arrays_the_place_is_told(capsys):
@@ -65,8 +101,8 @@ def raises(error):
 
 
 def test_errors_are_told_with_the_line_of_the_answer(capsys):
-    text = told(capsys, lambda x: raises(IndexError("list index out of range")), [0], 0, hint="Mind the end.")
-    assert "0: it raised IndexError in `raise error`: list index out of range. Mind the end." in text
+    text = told(capsys, lambda x: raises(IndexError("list index out of range")), [0], 0)
+    assert "0: it raised IndexError in `raise error`: list index out of range." in text
     # a library's own lines would tell the reader nothing
     text = told(capsys, lambda x: np.broadcast_shapes((x,), (3,)), [0], 2)
     assert "it raised ValueError in `text = told(capsys, lambda x: np.broadcast_shapes((x,), (3,)), [0], 2)`: shape" in text
@@ -74,6 +110,7 @@ def test_errors_are_told_with_the_line_of_the_answer(capsys):
 
 
 def test_a_verdict_ends_in_one_full_stop(capsys):
+    assert told(capsys, lambda x: raises(ValueError("Give more.")), [0], 0, hint="So.").endswith("Give more.")
     assert told(capsys, lambda x: raises(ValueError("Give more.")), [0], 0, hint="So.").endswith("Give more. So.")
     assert told(capsys, lambda x: raises(ValueError("Why?")), [0], 0).endswith(": Why?")
 

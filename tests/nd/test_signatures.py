@@ -55,6 +55,25 @@ def test_parameters(path: str) -> None:
         assert got[: len(wanted)] == wanted
 
 
+def test_help_names_no_type_variables() -> None:
+    """What `help()` and Shift-Tab show names classes and keywords, in every namespace and of every method."""
+    shown = str(inspect.signature(mx.nd.relu)).replace("'", "")
+    assert shown == "(data: NDArray | Symbol, **how: out=None, name=None, attr=None) -> NDArray | Symbol"
+    both = "NDArray | Symbol"
+    assert inspect.signature(mx.nd.concat).parameters["data"].annotation == both
+    assert inspect.signature(mx.nd.softmax).parameters["length"].annotation == f"{both} | None"
+    assert inspect.signature(mx.nd.NDArray.relu).return_annotation == both
+    assert inspect.signature(mx.sym.linalg.syevd).return_annotation == f"list[{both}]"
+    seen = 0
+    for path in ("nd", "sym"):
+        for inner in ("contrib", "image", "linalg", "op", "random", "sparse", {"nd": "NDArray", "sym": "Symbol"}[path], ""):
+            names = operator.attrgetter(f"{path}.{inner}".rstrip("."))(mx)
+            for name, function in inspect.getmembers(names, inspect.isfunction):
+                seen += 1
+                assert not re.search(r"\bT\b|Unpack|\bHow\b", str(inspect.signature(function))), f"{path}.{inner}.{name}"
+    assert seen > 1500
+
+
 def test_all_are_recorded() -> None:
     """As many as MXNet has, less what works on sparse arrays and on 8-bit integers."""
     assert len(RECORDED) == 418

@@ -6,6 +6,7 @@
 
 A submission is a file of submissions/: cells that begin with `# %% NAME` take the place of the notebook's cells of that name, its
 `grade_id`; what a file does not mention stays as the solution has it. Each prints a line: the points of every check, and their sum.
+A notebook in which a name stands twice, or Otter's points are not nbgrader's, is refused before anything runs.
 With a tool everything happens in a temporary folder. Points that a person gives are not counted.
 """
 
@@ -70,6 +71,33 @@ def known(path: Path, found: dict[str, str], given: dict[str, str]) -> dict[str,
 def solutions(notebook: Notebook) -> dict[str, str]:
     """The cells that students are to write, as the master has them."""
     return {about(cell)["grade_id"]: "".join(cell["source"]) for cell in notebook["cells"] if about(cell).get("solution")}
+
+
+def faults(notebook: Notebook) -> list[str]:
+    """What one of the tools would stumble over: names that are given twice, and points that differ between the two."""
+    ids = [about(cell)["grade_id"] for cell in notebook["cells"] if "grade_id" in about(cell)]
+    found = [
+        f"{ids.count(name)} cells have the grade_id {name!r}, as a copied cell keeps its own; give each another, in its metadata"
+        for name in dict.fromkeys(ids)
+        if ids.count(name) > 1
+    ]
+    question, promised = "", ""
+    checks: dict[str, float] = {}
+    for cell in notebook["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "raw" and text.startswith("# BEGIN QUESTION"):
+            named, listed = (re.search(rf"^{key}: *(.+)$", text, re.M) for key in ("name", "points"))
+            question, promised, checks = named[1] if named else "?", listed[1] if listed else "", {}
+        elif cell["cell_type"] == "raw" and text.startswith("# END QUESTION"):
+            if promised and [float(each) for each in re.findall(r"[\d.]+", promised)] != list(checks.values()):
+                found.append(
+                    f"question {question!r}: `points: {promised}` in its raw cell, which Otter reads, but the checks, as nbgrader "
+                    f"reads them, have {checks}; write the same numbers in both"
+                )
+            promised = ""
+        elif about(cell).get("grade"):
+            checks[about(cell)["grade_id"]] = about(cell)["points"]
+    return found
 
 
 def filled(notebook: Notebook, given: dict[str, str]) -> Notebook:
@@ -166,9 +194,15 @@ def by_otter(master: Path, submissions: dict[str, dict[str, str]]) -> dict[str, 
 
 
 def program(name: str) -> list[str]:
-    """A tool beside this Python, or on the path."""
+    """A tool beside this Python, or on the path; exits, and says what to type, where it is neither."""
     beside = Path(sys.executable).with_name(name)
-    return [str(beside) if beside.exists() else name]
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        package = {"otter": "otter-grader"}.get(name, name)
+        sys.exit(
+            f"{name} is not installed: {sys.executable} -m pip install {package}; or rehearse without --tool, which needs none"
+        )
+    return [found]
 
 
 TOOLS: dict[str, Callable[[Path, dict[str, dict[str, str]]], dict[str, Points]]] = {
@@ -183,7 +217,13 @@ def main() -> None:
     parser.add_argument("notebook", nargs="?", type=Path, default=HERE / "engines.ipynb", help="the master; engines.ipynb")
     parser.add_argument("submissions", nargs="?", type=Path, default=HERE / "submissions", help="the folder of submissions")
     chosen = parser.parse_args()
-    given = solutions(read(chosen.notebook))
+    for path in (chosen.notebook, chosen.submissions):
+        if not path.exists():
+            sys.exit(f"there is no {path}")
+    notebook = read(chosen.notebook)
+    if found := faults(notebook):
+        sys.exit("\n".join(f"{chosen.notebook.name}: {fault}" for fault in found))
+    given = solutions(notebook)
     paths = sorted(chosen.submissions.glob("*.py"))
     submissions = {path.stem: {**given, **known(path, answers(path), given)} for path in paths}
     graded = TOOLS[chosen.tool](chosen.notebook.resolve(), submissions)
