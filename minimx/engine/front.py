@@ -184,7 +184,7 @@ def submit(
         segment = this_thread.segments.get(context.lane)
         if heavy and segment is not None and segment.state is OPEN and not segment.lazy:
             scheduler.close(segment)  # a heavy operation comes: what was recorded before it need not wait for more
-        if heavy and not op.mutates and all(target is None for target in targets):
+        if heavy and all(target is None for target in targets):
             task = OpTask(op, out_specs, context.lane, key, where, lane)
             task.priority = this_thread.priority
             variables = task.enter(inputs, scheduler)

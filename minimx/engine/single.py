@@ -1,8 +1,8 @@
 """A heavy operation as a task of its own: a matrix product, a convolution, a copy to another device.
 
 Such work gains nothing from a segment, which exists to join small neighbours, so it is spared the writing down of slots:
-the push of a large product returns sooner. It serves operations that only make new arrays; those that write into existing
-memory are recorded like all others.
+the push of a large product returns sooner. It serves operations that make new arrays or change their operands; those whose
+results have a place already (`out=`) are recorded like all others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class OpTask(Task):
     """One operation. `enter` is called with the engine's lock held, `run` without."""
 
-    __slots__ = ("op", "operands", "specs", "outputs", "key", "where", "values", "failure")
+    __slots__ = ("op", "operands", "specs", "outputs", "changed", "key", "where", "values", "failure")
 
     def __init__(
         self, op: Op, specs: Sequence[Spec], context: Context, key: Any, where: tuple[str, int] | None, lane: Context | CopyLane
@@ -35,6 +35,7 @@ class OpTask(Task):
         self.where = where
         self.operands: list[tuple[Var, int, Spec] | None] = []  # the parts of memory that it reads
         self.outputs: list[Var] = []
+        self.changed: list[Var] = []  # what the operator changes in place
         self.values: list[Any] = []
         self.failure: Failure | None = None
 
@@ -47,7 +48,7 @@ class OpTask(Task):
         return self.op.kind is Kind.GEMM or self.op.kind is Kind.PROGRAM
 
     def enter(self, inputs: Sequence[View | None], scheduler: Scheduler) -> list[Var]:
-        """Become a reader of the inputs and the writer of new Vars, which are returned."""
+        """Become a reader of the inputs, and the writer of those that are changed and of new Vars, which are returned."""
         for view in inputs:
             if view is None:
                 self.operands.append(None)
@@ -58,6 +59,11 @@ class OpTask(Task):
                 self.reads(var, scheduler)
                 self.read[var] = 0
             self.operands.append((var, view.offset, view.spec))
+        for position in self.op.mutates:
+            view = inputs[position]
+            if view is not None and view.var.writer is not self:
+                self.writes(view.var, scheduler)
+                self.changed.append(view.var)
         for spec in self.specs:
             var = Var()
             var.ready, var.writer = False, self
@@ -66,7 +72,7 @@ class OpTask(Task):
         return self.outputs
 
     def written_vars(self) -> list[Var]:
-        return self.outputs
+        return self.outputs + self.changed
 
     def run(self) -> None:
         for var in self.read:
@@ -90,8 +96,10 @@ class OpTask(Task):
             if self.failure is None:
                 var.value = self.values[position]
             self.release(var, self.failure)
+        for var in self.changed:
+            self.release(var, self.failure)
         return [] if self.failure is None or self.failure.seen else [self.failure]
 
     def forget(self) -> None:
         super().forget()
-        self.operands, self.outputs, self.values = [], [], []
+        self.operands, self.outputs, self.changed, self.values = [], [], [], []

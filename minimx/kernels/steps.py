@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..op import Array
-from ..ops import optim
+from ..ops import optim, optim_multi
 from . import chain, machine
 from .expressions import CLIP, MAXIMUM, MINIMUM, ONE
 from .fused import compiles
@@ -121,9 +121,12 @@ _operators()
 
 
 class Step:
-    """A step as a loop: called as the method is, on flat arrays. `numpy`: the method itself, for what the loop cannot do."""
+    """A step as a loop: called as the method is, on flat arrays. `numpy`: the method itself, for what the loop cannot do.
 
-    def __init__(self, numpy: Callable[..., Array], arrays: int, dtype: np.dtype[Any]) -> None:
+    With `more` gradients, which are added to the first, and `copies` of the new weight, it is only for `together`.
+    """
+
+    def __init__(self, numpy: Callable[..., Array], arrays: int, dtype: np.dtype[Any], more: int = 0, copies: int = 0) -> None:
         self.numpy = numpy
         self.dtype = dtype
         notes = Notes(TYPES[dtype.name])
@@ -132,55 +135,53 @@ class Step:
         if not isinstance(result, Noted) or given[1].value != "x1":
             raise UntraceableError("a result that is no array, or a gradient that is changed")
         self.numbers = notes.numbers
-        self.source = written(notes, [each.value for each in given], result.value)
-        kinds = (machine.POINTER,) * (arrays + 1) + (machine.NUMBERS[dtype.name],) * len(self.numbers)
+        self.source = written(notes, [each.value for each in given], result.value, more, copies)
+        kinds = (machine.POINTER,) * (arrays + 1 + more + copies) + (machine.NUMBERS[dtype.name],) * len(self.numbers)
         self.code = machine.code_of(self.source, (*kinds, machine.LONG, machine.LONG))
         self.bits = [machine.bits(number, machine.NUMBERS[dtype.name]) for number in self.numbers]
-
-    def pointers(self, arrays: Sequence[Array], result: Array) -> list[int] | None:
-        """Where the arrays and the result lie; None if the loop cannot serve for them."""
-        found: list[int] = []
-        for each in (*arrays, result):
-            if each.dtype is not self.dtype or not each.flags.c_contiguous:
-                return None
-            found.append(each.__array_interface__["data"][0])
-        # Parts of one array: what is written for an element would be read for the next.
-        order = sorted(set(found))
-        return None if any(other - one < result.nbytes for one, other in itertools.pairwise(order)) else found
 
     def __call__(self, xp: Any, *arrays: Array, out: Array | None) -> Array:
         function = self.code.function
         result = np.empty_like(arrays[0]) if out is None else out
-        pointers = None if function is None else self.pointers(arrays, result)
-        if pointers is None:
+        pointers = None if function is None else places((*arrays, result))
+        if pointers is None or any(each.dtype is not self.dtype or not each.flags.c_contiguous for each in (*arrays, result)):
             return self.numpy(xp, *arrays, out=out)
         function(*pointers, *self.numbers, 0, result.size)
         return result
 
 
-def together(steps: Sequence[optim.Update], data: Sequence[Array]) -> bool:
-    """Make steps in place by one call: each of `steps` on so many arrays of `data` as it has inputs; False, and nothing is done, if they
-    have to be made one by one.
+def places(arrays: Sequence[Array]) -> list[int] | None:
+    """The addresses of contiguous arrays. None if some overlap, which are not the same: what is written for an element of one would be
+    read for another of the other.
     """
+    found = [each.__array_interface__["data"][0] for each in arrays]
+    spans = sorted({(address, each.nbytes) for address, each in zip(found, arrays)})
+    return None if any(one + nbytes > other for (one, nbytes), (other, _) in itertools.pairwise(spans)) else found
+
+
+def together(op: optim_multi.Steps, data: Sequence[Array]) -> bool:
+    """Make all steps of `op` on contiguous arrays by one call; False, and nothing is done, if they have to be made one by one."""
     player = chain.player() if compiles() else None
     lib = library.find() if player is not None else None
     if player is None or player.function is None or lib is None or not lib.is_parallel:
         return False
     team = (lib.addresses["omp_get_thread_num"], lib.addresses["omp_get_num_threads"])
+    pointers = places(data)
+    if pointers is None:
+        return False
     threads = share(NS_PER_ELEMENT * sum(each.size for each in data))
     fields: list[int] = []
     calls: list[tuple[int, int, int]] = []  # the address of a loop, where its fields begin, on how many threads
     first = 0
-    for step in steps:
-        count = len(step.inputs)
-        arrays = data[first : first + count]
-        first += count
-        loop = None if step.mixed else faster(step.step, count, arrays[0].dtype)
-        if not isinstance(loop, Step) or not loop.code.part or (pointers := loop.pointers(arrays, arrays[0])) is None:
+    for step, operands, others, copies in op.each(pointers):
+        weight, width = data[first], op.width(step)
+        first += width
+        loop = None if step.mixed else faster(step.step, len(operands), weight.dtype, len(others), len(copies))
+        if not isinstance(loop, Step) or not loop.code.part or loop.dtype is not weight.dtype:
             return False
-        shares = threads if NS_PER_ELEMENT * arrays[0].size * count >= WORTH_SHARING else 1
+        shares = threads if NS_PER_ELEMENT * weight.size * width >= WORTH_SHARING else 1
         calls.append((loop.code.part, len(fields), shares))
-        fields += [*pointers, *loop.bits, arrays[0].size, 64, 0, *team]
+        fields += [*operands, operands[0], *others, *copies, *loop.bits, weight.size, 64, 0, *team]
     arguments = np.array(fields, np.int64)
     base, shared = arguments.ctypes.data, lib.addresses["GOMP_parallel"]
     listed = [
@@ -192,15 +193,20 @@ def together(steps: Sequence[optim.Update], data: Sequence[Array]) -> bool:
     return True
 
 
-def written(notes: Notes, after: list[str], result: str) -> str:
+def written(notes: Notes, after: list[str], result: str, more: int, copies: int) -> str:
     """The loop's text. `after`: the values of the arrays that were given when all is done."""
     kind = notes.kind
     parameters = [f"{kind} *a{number}" for number in range(len(after))] + [f"{kind} *r"]
+    parameters += [f"{kind} *g{number}" for number in range(more)] + [f"{kind} *c{number}" for number in range(copies)]
     parameters += [f"{kind} s{number}" for number in range(len(notes.numbers))] + ["long low", "long high"]
-    inside = [f"{kind} x{number} = a{number}[i];" for number in range(len(after))]
+    inside = [f"{kind} {'y' if more and number == 1 else f'x{number}'} = a{number}[i];" for number in range(len(after))]
+    for number in range(more):  # the sum of the gradients so far, at last x1
+        inside.append(f"{kind} y{number} = g{number}[i];")
+        total = "x1" if number == more - 1 else f"t{number}"
+        inside.append(f"{kind} {total} = ({'y' if number == 0 else f't{number - 1}'} + y{number});")
     inside += notes.lines
     inside += [f"a{number}[i] = {value};" for number, value in enumerate(after) if number > 1 and value != f"x{number}"]
-    inside.append(f"r[i] = {result};")
+    inside += [f"{array}[i] = {result};" for array in ("r", *(f"c{number}" for number in range(copies)))]
     lines = [f"        {line}" for line in inside]
     return "\n".join([f"void loop({', '.join(parameters)}) {{", "    for (long i = low; i < high; i++) {", *lines, "    }", "}"])
 
@@ -209,22 +215,22 @@ _made: dict[tuple[Any, ...], Step | None] = {}  # what was asked for -> its loop
 MOST = 1024
 
 
-def faster(step: Callable[..., Array], arrays: int, dtype: np.dtype[Any]) -> Callable[..., Array]:
-    """A step that is called as `step` is, with so many arrays: its loop, or itself.
+def faster(step: Callable[..., Array], arrays: int, dtype: np.dtype[Any], more: int = 0, copies: int = 0) -> Callable[..., Array]:
+    """A step that is called as `step` is, with so many arrays: its loop, or itself. With `more` or `copies` see Step.
 
     `step` is a method of an operator, or a `functools.partial` of a function. Loops are kept by the operators' attributes.
     """
     if not compiles():
         return step
     if isinstance(step, functools.partial):
-        key = (step.func, *step.args, arrays, dtype)
+        key = (step.func, *step.args, arrays, dtype, more, copies)
     else:
         op = step.__self__  # type: ignore[attr-defined]  # a method
-        key = (type(op), *op.__dict__.values(), arrays, dtype)
+        key = (type(op), *op.__dict__.values(), arrays, dtype, more, copies)
     try:
         found = _made[key]
     except KeyError:
-        found = _traced(step, arrays, dtype)
+        found = _traced(step, arrays, dtype, more, copies)
         if len(_made) >= MOST:  # of a schedule, each step has numbers of its own
             _made.clear()
         _made[key] = found
@@ -233,10 +239,10 @@ def faster(step: Callable[..., Array], arrays: int, dtype: np.dtype[Any]) -> Cal
     return step if found is None else found
 
 
-def _traced(step: Callable[..., Array], arrays: int, dtype: np.dtype[Any]) -> Step | None:
+def _traced(step: Callable[..., Array], arrays: int, dtype: np.dtype[Any], more: int, copies: int) -> Step | None:
     wide = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)  # half precision is computed in single
     try:
-        return Step(step, arrays, wide)
+        return Step(step, arrays, wide, more, copies)
     except Exception:  # whatever it is that Noted cannot do; a real fault shows when NumPy makes the step
         return None
 

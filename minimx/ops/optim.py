@@ -61,8 +61,8 @@ def quickest(xp: Any, step: Callable[..., Array], source: Array, arrays: int) ->
 
 
 compiling: list[Callable[[Callable[..., Array], int, np.dtype[Any]], Callable[..., Array]]] = []
-#: Who makes several steps by one call, `function(steps, arrays)`: the kernels, a layer above. It returns False if it cannot.
-joining: list[Callable[[Sequence[Update], Sequence[Array]], bool]] = []
+#: Who computes optim_multi.Steps by one call, `function(op, arrays)`: the kernels, a layer above. It returns False if it cannot.
+joining: list[Callable[[Any, Sequence[Array]], bool]] = []
 
 
 def parts(

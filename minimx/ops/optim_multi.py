@@ -14,6 +14,7 @@ import numpy as np
 from ..base import ArgumentError, ShapeError, shown
 from ..fields import converted
 from ..op import Array, How, Op, Spec, T, apply, attributes, register
+from ..rules import same_dtype, same_shape
 from .optim import MPSGDMomUpdate, MPSGDUpdate, SGDMomUpdate, SGDUpdate, Update, checked_update, joining, run
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ class Steps(Op):
     """Steps of any operators of optim.py, one for each weight, which change the weights in place, like the states.
 
     It is what an optimizer's `update` of several weights is, and not one of MXNet's operators: no name finds it. The arrays of the first
-    step come first, then those of the second, and so on.
+    step come first, then those of the second, and so on. For training on several devices in one memory, each weight has as many
+    gradients, which are added, and `copies`, other arrays that become equal to it: weight, gradients, states, copies.
     """
 
     name = "update"
@@ -116,6 +118,8 @@ class Steps(Op):
     saves_outputs = False
 
     steps: tuple[Update, ...]
+    gradients: int = 1
+    copies: int = 0
 
     @property
     def num_outputs(self) -> int:
@@ -127,29 +131,47 @@ class Steps(Op):
         found: list[int] = []
         first = 0
         for step in self.steps:
-            found += [first, *range(first + 2, first + len(step.inputs))]
-            first += len(step.inputs)
+            end = first + self.width(step)
+            found += [first, *range(first + 1 + self.gradients, end)]
+            first = end
         return tuple(found)
 
     def infer(self, *data: Spec) -> tuple[Spec, ...]:
-        for step, specs in self.each(data):
+        for step, specs, others, copies in self.each(data):
             step.infer(*specs)
+            for other in others:
+                same_dtype(self, specs[1], other)
+                same_shape(self, specs[1], other)
+            for copy in copies:
+                same_dtype(self, specs[0], copy)
+                same_shape(self, specs[0], copy)
         return ()
 
-    def each(self, data: Sequence[Any]) -> Iterator[tuple[Update, Sequence[Any]]]:
-        """The steps, and the part of `data` that belongs to each."""
+    def width(self, step: Update) -> int:
+        """How many arrays belong to a step."""
+        return len(step.inputs) + self.gradients - 1 + self.copies
+
+    def each(self, data: Sequence[Any]) -> Iterator[tuple[Update, Sequence[Any], Sequence[Any], Sequence[Any]]]:
+        """The steps, and of `data` what belongs to each: its operands, further gradients, copies."""
         first = 0
         for step in self.steps:
-            yield step, data[first : first + len(step.inputs)]
-            first += len(step.inputs)
+            arrays = data[first : first + self.width(step)]
+            first += self.width(step)
+            end = len(arrays) - self.copies
+            yield step, (*arrays[:2], *arrays[1 + self.gradients : end]), arrays[2 : 1 + self.gradients], arrays[end:]
 
     def kernel(self, xp: Any, *data: Array) -> tuple[Array, ...]:
-        if xp is np and joining and joining[0](self.steps, data):
+        if xp is np and joining and joining[0](self, data):
             return ()
         work: list[Any] = []
-        for step, arrays in self.each(data):
-            work += step.work(xp, arrays[0], *arrays)
+        for step, (weight, gradient, *states), others, _ in self.each(data):
+            for other in others:
+                gradient = gradient + other
+            work += step.work(xp, weight, weight, gradient, *states)
         run(xp, work)
+        for _, operands, _, copies in self.each(data):
+            for copy in copies:
+                copy[...] = operands[0]
         return ()
 
 

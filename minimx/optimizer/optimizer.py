@@ -8,6 +8,7 @@ are operators (ops/optim.py). Book: chapter 4.
 
 from __future__ import annotations
 
+import itertools
 import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -270,10 +271,20 @@ class Stepwise(Optimizer):
             for each in zip(*rows):
                 super().update_multi_precision(*each)
 
+    def update_copies(
+        self, indices: Sequence[Any], weights: Sequence[Any], grads: Sequence[Sequence[Any]], states: Sequence[Any],
+        copies: Sequence[Sequence[Any]],
+    ) -> None:  # fmt: skip
+        """One step along the sum of each weight's gradients, whose copies then become equal to it, as a single operation. All is in one
+        memory, nothing twice, and as much for each weight as for the first; no weight is in mixed precision.
+        """
+        self._advance(self._operator, indices, weights, grads, states, copies)
+
     def _advance(
-        self, operator: Callable[..., Update], indices: list[Any], weights: list[Any], grads: list[Any], states: list[Any]
-    ) -> None:
-        """Make one step of each weight, as a single operation."""
+        self, operator: Callable[..., Update], indices: Sequence[Any], weights: Sequence[Any], grads: Sequence[Any],
+        states: Sequence[Any], copies: Sequence[Sequence[Any]] = (),
+    ) -> None:  # fmt: skip
+        """Make one step of each weight, as a single operation. With `copies`, `grads` has a sequence for each weight, too."""
         self._update_count(indices)
         steps, arrays = [], []
         counts = (self._index_update_count[each] for each in indices)
@@ -281,14 +292,15 @@ class Stepwise(Optimizer):
         for weight, grad, state, given in zip(weights, grads, states, rates):
             held = state if isinstance(state, (tuple, list)) else (state,)
             steps.append(operator(state, *given))
-            arrays += [weight, grad, *(array for array in held if array is not None)]
-        if steps and len({weight.var for weight in weights}) == len(weights):
-            apply(Steps(tuple(steps)), *arrays)
-            return
-        first = 0  # some share memory: one after the other
-        for step in steps:
-            apply(Steps((step,)), *arrays[first : first + len(step.inputs)])
-            first += len(step.inputs)
+            arrays.append([weight, *(grad if copies else (grad,)), *(array for array in held if array is not None)])
+        if copies:
+            joined = (array for each, others in zip(arrays, copies) for array in (*each, *others))
+            apply(Steps(tuple(steps), len(grads[0]), len(copies[0])), *joined)
+        elif steps and len({weight.var for weight in weights}) == len(weights):
+            apply(Steps(tuple(steps)), *itertools.chain.from_iterable(arrays))
+        else:  # some share memory: one after the other
+            for step, own in zip(steps, arrays):
+                apply(Steps((step,)), *own)
 
 
 class OptimizerArgumentError(ArgumentError, AssertionError):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ..device import Context
 from ..nd import NDArray
 from . import states
-from .optimizer import Optimizer
+from .optimizer import Optimizer, Stepwise
 
 __all__ = ["Updater", "get_updater"]
 
@@ -50,6 +53,27 @@ class Updater:
             for begin in range(0, len(rows), self.optimizer.aggregate_num):
                 indices, arrays, slopes = map(list, zip(*rows[begin : begin + self.optimizer.aggregate_num]))
                 self.optimizer.update_multi_precision(indices, arrays, slopes, [self.states[each] for each in indices])
+
+    def joins(self, weights: Sequence[NDArray]) -> bool:
+        """Whether `update_copies` can be called with these weights."""
+        own = self.optimizer
+        if not isinstance(own, Stepwise) or own.aggregate_num < len(weights):
+            return False
+        return len({weight.dtype for weight in weights}) == 1 and weights[0].dtype is not np.float16
+
+    def update_copies(
+        self,
+        index: Sequence[Any],
+        grads: Sequence[Sequence[NDArray]],
+        weights: Sequence[NDArray],
+        copies: Sequence[Sequence[NDArray]],
+    ) -> None:
+        """As the call with the sum of each weight's gradients; then let its copies become equal to it. See `Stepwise.update_copies`."""
+        self.optimizer._set_current_context(weights[0].context.device_id)
+        for each, array in zip(index, weights):
+            self._prepare(each, array)
+        assert isinstance(self.optimizer, Stepwise)
+        self.optimizer.update_copies(index, weights, grads, [self.states[each] for each in index], copies)
 
     def _prepare(self, index: Any, weight: NDArray) -> None:
         """Make the states of a parameter, or bring loaded ones to its device."""

@@ -89,9 +89,12 @@ class KVStore(KVStoreBase):
         """`push`, and `pull` into `out`, or into the pushed arrays without it. Without an updater the key need not be entered."""
         if self._updater is not None:
             pairs, targets = self._checked("push", key, value), self._checked("pull", key, value if out is None else out)
-            with engine.priority(priority), self._one_after_the_other(pairs, targets):
-                self._push(pairs)
-                self._pull(targets)
+            with engine.priority(priority):
+                if self._update_copies(pairs, targets):
+                    return
+                with self._one_after_the_other(pairs, targets):
+                    self._push(pairs)
+                    self._pull(targets)
             return
         pairs = list(self._pairs("pushpull", key, value))
         wanted = dict(pairs if out is None else self._pairs("pushpull", key, out))
@@ -196,6 +199,18 @@ class KVStore(KVStoreBase):
             return
         for (_, targets), value in zip(pairs, stored):
             spread(value, [value, *(target for target in targets if target is not value)])
+
+    def _update_copies(self, pairs: Pairs, targets: Pairs) -> bool:
+        """`_push` and `_pull` as one operation, where the optimizer has one; False where it has not, and nothing is done."""
+        if type(self._updater) is not Updater or not self._can_add_at_once(pairs) or self.together:
+            return False
+        keys, stored = [each for each, _ in pairs], [self._value(each) for each, _ in pairs]
+        copies = [[target for target in listed if target is not value] for (_, listed), value in zip(targets, stored)]
+        several = [[value, *arrays, *others] for value, (_, arrays), others in zip(stored, pairs, copies)]
+        if keys != [each for each, _ in targets] or not all_in_one_memory(several) or not self._updater.joins(stored):
+            return False
+        self._updater.update_copies(keys, [arrays for _, arrays in pairs], stored, copies)
+        return True
 
     def _one_after_the_other(self, *several: Pairs) -> contextlib.AbstractContextManager[None]:
         """A scope in which sum, update and copies are one task, where all are in host memory: each waits for the one before."""

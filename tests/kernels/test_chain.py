@@ -15,6 +15,7 @@ import minimx as mx
 from minimx import autograd, gluon, kernels, nd
 from minimx.gluon import nn
 from minimx.kernels import chain, machine, steps, threads
+from minimx.ops import optim_multi
 from minimx.sym.codegen import Writer
 
 pytest.importorskip("llvmlite")
@@ -255,5 +256,39 @@ def test_steps_of_several_weights_in_one_call(name: str, size: int, monkeypatch:
 def test_weights_that_overlap_are_updated_one_by_one() -> None:
     memory = np.arange(10, dtype=np.float32)
     operator = mx.optimizer.create("sgd", learning_rate=0.1)._operator(None, 0.1, 0.0, 1)
-    assert not steps.together([operator], [memory[:6], memory[3:9]])
+    assert not steps.together(optim_multi.Steps((operator,)), [memory[:6], memory[3:9]])
     assert memory.tolist() == list(range(10))
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam"])
+@pytest.mark.parametrize(("gradients", "copies"), [(2, 1), (3, 2), (1, 2), (2, 0)])
+def test_gradients_are_added_and_weights_copied_in_the_same_loop(name: str, gradients: int, copies: int) -> None:
+    random = np.random.default_rng(0)
+    shapes = ((70, 5), (3,), (1,))
+    optimizer = mx.optimizer.create(name, learning_rate=0.1, wd=0.01)
+    operators, data = [], []
+    for shape in shapes:
+        weight = nd.array(random.standard_normal(shape))
+        state = optimizer.create_state(0, weight)
+        held = [each for each in (state if isinstance(state, tuple) else (state,)) if each is not None]
+        operators.append(optimizer._operator(state, 0.1, 0.01, 1))
+        operands = [weight, *(nd.array(random.standard_normal(shape)) for _ in range(gradients)), *held]
+        data += [*operands, *(nd.zeros(shape) for _ in range(copies))]
+    op = optim_multi.Steps(tuple(operators), gradients, copies)
+    given = [array.asnumpy() for array in data]
+    machine.wait(chain.player())
+    steps.together(op, [array.copy() for array in given])  # compiles
+    for code in list(machine._codes.values()):
+        machine.wait(code)
+    joined, alone = ([array.copy() for array in given] for _ in range(2))
+    assert steps.together(op, joined)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(optim_multi, "joining", [])
+        op.kernel(np, *alone)
+    for one, other in zip(joined, alone, strict=True):
+        np.testing.assert_array_equal(one, other)
+    for step, (weight, _, *_), _, others in op.each(joined):
+        assert step in operators
+        assert len(others) == copies
+        for copy in others:
+            np.testing.assert_array_equal(copy, weight)

@@ -191,7 +191,7 @@ def test_many_rates_do_not_fill_the_memory() -> None:
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="a deliberate fault: a state is not written back")
 def test_the_twin_that_forgets_a_state(monkeypatch: pytest.MonkeyPatch) -> None:
     written = steps.written
-    monkeypatch.setattr(steps, "written", lambda notes, after, result: written(notes, [*after[:2], "x2"], result))
+    monkeypatch.setattr(steps, "written", lambda notes, after, result, *more: written(notes, [*after[:2], "x2"], result, *more))
     op = optim.SGDMomUpdate(lr=0.1875, momentum=0.8125)
     weight, grad, mom = arrays_of(op, "float32")
     found = steps.Step(op.step, 3, weight.dtype)
