@@ -14,7 +14,7 @@ registers. The language:
     }
 
 Types are `float`, `double`, `int`, `long` and `bool`; operators are C's, without those that write; `sum += x` may add in any order.
-`float4` and `float8` are so many floats as one value, as in OpenCL, for code that says itself what is computed side by side:
+`float4`, `float8` and `float16` are so many floats as one value, as in OpenCL, for code that says itself what is computed side by side:
 `x[i : 8]` are those from `x[i]` on, `float8(s)` is `s` eight times. They have arithmetic and `fma`, and no comparisons.
 The turns of a loop that has no other inside must be independent but for such sums, and are computed side by side.
 Both sides of `?:` are computed, so that nothing needs a jump. Book: chapter 5.
@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 TYPES = {
     "bool": "i1", "int": "i32", "long": "i64", "float": "float", "double": "double", "void": "void",
-    "float4": "<4 x float>", "float8": "<8 x float>",
+    "float4": "<4 x float>", "float8": "<8 x float>", "float16": "<16 x float>",
 }  # fmt: skip  # C's and LLVM's names
 RANKS = [
     "bool",
@@ -38,9 +38,12 @@ RANKS = [
     "double",
     "float4",
     "float8",
+    "float16",
 ]  # an operation takes place in the higher type of its operands
-VECTORS = {"float4": 4, "float8": 8}
-FLOATING = {"float": "f32", "double": "f64", "float4": "v4f32", "float8": "v8f32"}  # and how LLVM's functions are called for them
+VECTORS = {"float4": 4, "float8": 8, "float16": 16}
+FLOATING = {  # and how LLVM's functions are called for them
+    "float": "f32", "double": "f64", "float4": "v4f32", "float8": "v8f32", "float16": "v16f32",
+}  # fmt: skip
 TOKEN = re.compile(
     r"\s*(?://[^\n]*\s*)*(?:(?P<number>0x[0-9a-fA-F]+|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?f?)"
     r"|(?P<name>[A-Za-z_]\w*)|(?P<sign>\|\||&&|<<|>>|<=|>=|==|!=|\+\+|\+=|[-+*/%<>!?:(),&|^=;{}\[\]]))"

@@ -24,6 +24,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..base import MXNetError, env_choice
 from .compiler import compiled
 from .vectormath import prelude
@@ -39,6 +41,17 @@ NUMBERS = {"float32": ctypes.c_float, "float64": ctypes.c_double}
 def installed() -> bool:
     """Whether llvmlite is there, as far as can be seen without loading it."""
     return importlib.util.find_spec("llvmlite") is not None
+
+
+def is_wide() -> bool:
+    """Whether a register of this processor holds 16 numbers of float32, as those of AVX-512 do. NumPy looks, which is loaded anyway."""
+    try:
+        module = importlib.import_module(
+            "numpy._core._multiarray_umath" if hasattr(np, "_core") else "numpy.core._multiarray_umath"
+        )
+    except ImportError:
+        return False
+    return bool(getattr(module, "__cpu_features__", {}).get("AVX512F"))
 
 
 class Code:

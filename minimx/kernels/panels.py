@@ -24,8 +24,8 @@ import numpy as np
 from ..op import Array, beside, share_out
 from . import machine, threads
 
-# 12 of the 16 registers of AVX2 are sums: enough that each addition is done when its next one comes.
-ROWS, VECTORS, LANES = 4, 3, 8
+# Half or more of the registers are sums: enough that each addition is done when its next one comes. AVX-512 has 32, AVX2 16.
+ROWS, VECTORS, LANES = (4, 4, 16) if machine.is_wide() else (4, 3, 8)
 WIDTH = VECTORS * LANES
 # Rows and columns of a block of the left factor; no power of 2, so that its tiles do not share their places in caches.
 TALL, DEEP = 128, 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minimx.kernels import panels
+from minimx.kernels import machine, panels
 
 pytest.importorskip("llvmlite")
 
@@ -87,3 +87,9 @@ def test_shares_are_whole_tiles_and_leave_nothing_out(units: int, nanoseconds: f
     assert [unit for low, high in found for unit in range(low, high)] == list(range(units))
     assert all((high - low) % R == 0 for low, high in found[:-1])
     assert nanoseconds > 1 or len(found) == 1
+
+
+def test_registers_are_as_wide_as_llvm_says() -> None:
+    from llvmlite import binding
+
+    assert machine.is_wide() == binding.get_host_cpu_features().get("avx512f", False)
