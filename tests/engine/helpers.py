@@ -59,6 +59,25 @@ class HeavyCall(Op):
         return data + 1
 
 
+@attributes
+class HeavyChange(Op):
+    """Adds 1 to data in place; on large data a task of its own."""
+
+    name: ClassVar[str] = "heavy_change"
+    mutates = (0,)
+    num_outputs = 0
+
+    function: Callable[[], Any]
+
+    def infer(self, data: Spec) -> tuple[Spec, ...]:
+        return ()
+
+    def kernel(self, xp: Any, data: Any) -> tuple[Any, ...]:
+        self.function()
+        data += 1
+        return ()
+
+
 def call(function: Callable[[], Any], data: Any, out: Any = None, heavy: bool = False) -> Any:
     """data + 1 as an operation whose kernel calls `function`."""
     return invoke((HeavyCall if heavy else Call)(function), [data], out)[0]

@@ -22,7 +22,21 @@ from minimx.engine.lanes import scheduler
 from minimx.engine.task import Task
 from minimx.nd.entry import invoke
 
-from .helpers import LARGE, PATIENT, Call, Gates, HeavyCall, call, explode, notes, pending, script, until, with_workers
+from .helpers import (
+    LARGE,
+    PATIENT,
+    Call,
+    Gates,
+    HeavyCall,
+    HeavyChange,
+    call,
+    explode,
+    notes,
+    pending,
+    script,
+    until,
+    with_workers,
+)  # fmt: skip
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -88,6 +102,29 @@ def test_a_value_that_is_read_and_then_overwritten_reaches_its_reader(gates: Gat
     y += w
     gate.set()
     assert [float(each[0].asscalar()) for each in (z, w, y)] == [4, 3, 10]
+
+
+@pytest.mark.parametrize("size", [4, LARGE])
+def test_an_operation_that_changes_its_operand_waits_for_readers_and_is_waited_for(gates: Gates, size: int) -> None:
+    x, gate = pending(gates, size)
+    before = call(lambda: None, x, heavy=True)
+    invoke(HeavyChange(lambda: None), [x])
+    between = x * 1
+    part = x[1 : size - 1]
+    invoke(HeavyChange(lambda: None), [part])
+    gate.set()
+    assert set(before.asnumpy()) == {2}
+    assert set(between.asnumpy()) == {2}
+    assert x.asnumpy()[[0, 1, -1]].tolist() == [2, 3, 2]
+    kept = x.asnumpy()
+    invoke(HeavyChange(explode), [part])
+    for each in (x, part, x + 1):
+        with pytest.raises(MXNetError, match="boom"):
+            each.asnumpy()
+    x[:] = 5
+    invoke(HeavyChange(lambda: None), [x])
+    assert set(x.asnumpy()) == {6}
+    assert kept[0] == 2
 
 
 def test_an_array_that_was_read_keeps_its_value() -> None:
