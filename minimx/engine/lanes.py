@@ -55,8 +55,9 @@ from .var import Failure, Var, add_note
 PATIENCE = 0.0005  # seconds that a segment may stay open while its lane is idle
 DOZE = 0.001  # seconds that a worker sleeps at a time while its lane is in use
 IN_USE = 0.2  # seconds after its last work for which a lane counts as in use
-#: Seconds for which a thread may keep Python's lock once there are several workers: while one waits for it, a core may do nothing.
-TURN = 0.0002
+#: Seconds for which a thread may keep Python's lock: as Python has it, and once there are several workers, unless the program has chosen
+#: itself. While one waits for the lock a core may do nothing.
+USUAL_TURN, TURN = 0.005, 0.0002
 MAX_BYTES = env_int("MINIMX_MAX_BYTES_IN_FLIGHT", 1 << 30, 1)
 MAX_TASKS = env_int("MINIMX_MAX_TASKS_IN_FLIGHT", 1024, 1)
 WORKERS = env_int(("MXNET_CPU_WORKER_NTHREADS", "MINIMX_CPU_WORKERS"), 1, 1)
@@ -139,8 +140,8 @@ class Scheduler:
                 self.threads_work = bool(lane.threads)
                 return False
             lane.threads.append(thread)
-            if sum(len(each.threads) for each in self.lanes.values()) > 1:
-                sys.setswitchinterval(min(TURN, sys.getswitchinterval()))
+            if sum(len(each.threads) for each in self.lanes.values()) == 2 and sys.getswitchinterval() == USUAL_TURN:
+                sys.setswitchinterval(TURN)
             return True
         return False
 

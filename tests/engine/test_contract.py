@@ -793,3 +793,21 @@ def test_urgent_work_goes_first() -> None:
     assert order == ["c", "e", "a", "d", "b", "f"]
     with pytest.raises(ArgumentError, match=r"engine\.priority"), engine.priority("high"):  # type: ignore[arg-type]
         pass
+
+
+def test_with_several_workers_threads_take_turns_more_often_unless_the_program_has_chosen() -> None:
+    code = """
+import sys
+import minimx as mx
+from minimx import engine
+if len(sys.argv) > 1:
+    sys.setswitchinterval(float(sys.argv[1]))
+for number in range(3):
+    done = engine.Var()
+    engine.push(lambda: None, writes=[done], context=mx.cpu(number))
+    while not done.ready:
+        pass
+    print(round(1e6 * sys.getswitchinterval()), end=" ")
+"""
+    assert script(code) == "5000 200 200 "
+    assert script(code, "0.5") == "500000 500000 500000 "
