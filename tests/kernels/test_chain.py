@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,8 @@ def test_an_input_with_gaps_is_computed_one_by_one() -> None:
     compare([part.kernel(np, *arrays)[0]], [want])
 
 
-def test_a_profiled_program_shows_every_operator() -> None:
+def test_a_profiled_program_shows_every_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the profiler writes profile.json there
     assert Writer.chains
     net, x = lenet(), images()
     net.hybridize()
