@@ -241,6 +241,21 @@ BEHAVES_OTHERWISE = (
         "counts the parameters themselves; MXNet guesses their number from the operators",
         absent=False,
     ),
+    Row(
+        "lr_scheduler.PolyScheduler lr_scheduler.CosineScheduler",
+        "beyond max_update the rate is final_lr, also where a training jumps there; MXNet's is the one that was last asked for",
+        absent=False,
+    ),
+    Row(
+        "gluon.HybridBlock.export",
+        "hybridize() and a call come first, for every block; MXNet also exports one that has only inferred its own shapes",
+        absent=False,
+    ),
+    Row(
+        "visualization.plot_network",
+        "without the package graphviz a picture of its own, as SVG; pip install graphviz for view(), attr() and other formats",
+        absent=False,
+    ),
     Row("runtime.Features", "tells what is installed now", absent=False),
     Row(
         "kvstore.create",

@@ -31,6 +31,23 @@ COLORS = {
     "BatchNorm": NORMALIZATION, "Pooling": POOLING, "Concat": SHAPING, "Flatten": SHAPING, "Reshape": SHAPING,
 }  # fmt: skip
 
+#: What graphviz's pictures have beyond these.
+GRAPHVIZ = (
+    "view",
+    "pipe",
+    "unflatten",
+    "attr",
+    "node",
+    "edge",
+    "edges",
+    "subgraph",
+    "clear",
+    "copy",
+    "format",
+    "engine",
+    "graph_attr",
+)
+
 
 class Box(NamedTuple):
     """A node as it is drawn."""
@@ -189,6 +206,13 @@ class NetworkPlot:
         path = path if path.endswith(".svg") else f"{path}.svg"
         replace_file(path, [self._repr_svg_().encode(), b"\n"])
         return path
+
+    def __getattr__(self, name: str) -> Any:
+        if name in GRAPHVIZ:
+            raise AttributeError(
+                f"plot_network: {name} is a method of the package graphviz, which is not installed: pip install graphviz"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _repr_svg_(self) -> str:
         """The picture as SVG; Jupyter asks for it."""

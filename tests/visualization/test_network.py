@@ -163,3 +163,12 @@ def test_errors():
 def test_odd_attributes_of_nodes(attrs):
     with pytest.raises(TypeError, match="node_attrs must be a dict of strings"):
         mx.viz.plot_network(sym.var("a") + 1, node_attrs=attrs)
+
+
+def test_what_only_graphviz_can_do_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "graphviz", None)
+    picture = mx.viz.plot_network(mx.sym.relu(mx.sym.var("data"), name="relu"))
+    with pytest.raises(AttributeError, match="pip install graphviz"):
+        picture.view()
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        picture.nothing  # noqa: B018  # the access is what is tested
