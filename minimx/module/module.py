@@ -21,6 +21,7 @@ from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
 from ..log import root_logger
 from ..nd import NDArray
+from ..parallel.kvstore import in_file, read_states
 from ..sym import Symbol
 from .base_module import SGD, BaseModule, ModuleStateError, check_names, described
 from .executor_group import DataParallelExecutorGroup
@@ -346,9 +347,8 @@ class Module(BaseModule):
         if self._updater is None:
             self._kvstore.load_optimizer_states(fname)
         else:
-            file, size = files.open_file(fname)
-            with file:
-                self._updater.set_states(file.read(size))
+            with in_file(fname):
+                self._updater.set_states(read_states(fname))
         self._states_loaded = True
 
     def _match_states(self) -> None:

@@ -184,8 +184,8 @@ def load(data: bytes, present: Optimizer | None = None) -> tuple[dict[Any, Any],
     """
     if bytes(data[:1]) == b"\x80":
         raise FileFormatError(
-            "states: this is a pickle, as MXNet writes it. Pickles are not read, because they can run anything; load the parameters, "
-            "and begin with fresh states"
+            "states: this is a pickle, as MXNet writes it. Pickles are not read, because they can run anything; load the parameters "
+            "and begin with fresh states (Module.load without load_optimizer_states=True)"
         )
     loaded = nd.load_frombuffer(data)
     if not isinstance(loaded, dict) or "json" not in loaded:

@@ -302,6 +302,9 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         module.load_params(str(tmp_path / "bad"))
     with pytest.raises(FileFormatError):
         module.load_optimizer_states(str(tmp_path / "bad"))
+    (tmp_path / "old").write_bytes(b"\x80\x03}q\x00.")
+    with pytest.raises(FileFormatError, match=r"old: states: this is a pickle.*without load_optimizer_states=True"):
+        module.load_optimizer_states(str(tmp_path / "old"))
     nd.save(str(tmp_path / "plain"), {"w": nd.ones((1,))})
     with pytest.raises(FileFormatError, match="an array called 'w'"):
         module.load_params(str(tmp_path / "plain"))
