@@ -86,8 +86,6 @@ def compute(op: Op, xp: Any, arrays: list[Any], specs: list[Spec], key: Any, con
     """The outputs of `op`, large ones in memory of the device's pool where the kernel can be told where to write."""
     if not context.host and cuda.state.in_use:
         require_there(op, xp, arrays, context)
-    for position in op.mutates:
-        writes.noted(arrays[position])
     if op.kind is Kind.PROGRAM:
         return list(call_kernel(op, xp, arrays, key))
     if xp is np and op.name in kernels.NAMES:
@@ -207,6 +205,8 @@ def compute_one(segment: Segment, record: Record, xp: Any) -> None:
     values = segment.values
     arrays = [None if operand is None else read(segment, operand) for operand in record.inputs]
     specs = [result.spec for result in record.outputs]
+    for before, _ in record.mutated:
+        writes.noted(values[before])
     if watch.direct:
         outputs = compute(record.op, xp, arrays, specs, record.key, segment.context)
     else:

@@ -184,10 +184,10 @@ def submit(
         segment = this_thread.segments.get(context.lane)
         if heavy and segment is not None and segment.state is OPEN and not segment.lazy:
             scheduler.close(segment)  # a heavy operation comes: what was recorded before it need not wait for more
-        if heavy and all(target is None for target in targets):
+        if heavy and OpTask.serves(targets):
             task = OpTask(op, out_specs, context.lane, key, where, lane)
             task.priority = this_thread.priority
-            variables = task.enter(inputs, scheduler)
+            variables = task.enter(inputs, scheduler, targets)
             scheduler.close(task)
         else:
             segment = _open_segment(context) if lane is context.lane else Segment(context.lane, 1, lane=lane)
@@ -236,6 +236,10 @@ def _store(results: list[Any], targets: Sequence[View | None]) -> list[Var]:
 
 
 def _compute(op: Op, inputs: Sequence[View | None], out_specs: Sequence[Spec], context: Context, key: Any) -> list[Any]:
+    for position in op.mutates:
+        view = inputs[position]
+        if view is not None:
+            writes.noted(view.var.value)
     arrays = [None if view is None else window(view.var.value, view.offset, view.spec) for view in inputs]
     return execute.run_now(op, arrays, list(out_specs), key, context)
 
@@ -417,7 +421,8 @@ def bulk(size: int) -> Iterator[None]:
     try:
         yield
     finally:
-        set_bulk_size(before)
+        this_thread.bulk_size = before  # first, here and below: Ctrl-C in the middle must not leave the thread in the scope
+        close_segments()
 
 
 @contextlib.contextmanager
@@ -430,8 +435,8 @@ def priority(value: int) -> Iterator[None]:
     try:
         yield
     finally:
-        close_segments()
         this_thread.priority = before
+        close_segments()
 
 
 @contextlib.contextmanager
@@ -441,13 +446,15 @@ def one_task(context: Context) -> Iterator[None]:
     For work in which each operation waits for the one before: as tasks of their own they would change threads, and gain nothing. It is
     more tasks where something in the scope waits for a value, and where nothing is to be bulked.
     """
+    if not isinstance(context, Context):
+        raise ArgumentError(f"engine.one_task: a device is wanted, such as mx.cpu(0), got {context!r}")
     close_segments()
     before, this_thread.joining = this_thread.joining, context.lane if this_thread.bulk_size > 1 else None
     try:
         yield
     finally:
-        close_segments()
         this_thread.joining = before
+        close_segments()
 
 
 def close_segments() -> None:
@@ -466,8 +473,8 @@ def _in_mode(mode: Mode) -> Iterator[None]:
     try:
         yield
     finally:
-        block_shortcuts(-1)
         this_thread.mode = before
+        block_shortcuts(-1)
 
 
 def lazy() -> contextlib.AbstractContextManager[None]:

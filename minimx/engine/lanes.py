@@ -425,6 +425,10 @@ class Scheduler:
         writer = var.writer
         if isinstance(writer, Segment) and writer.lazy and writer.state is OPEN:
             writer = writer.split(var, self)
+        if writer is not None and writer.state is DONE:  # Ctrl-C came while `var` was entered: it does not know of it
+            error = MXNetError("Ctrl-C came while it was queued; compute it again")
+            writer.release(var, Failure(error, writer.name, writer.queued_by))
+            return None
         if writer is not None:
             self.close(writer)
         return writer
@@ -454,7 +458,8 @@ class Scheduler:
         """Return when nothing that is queued reads or writes `var`."""
         while True:
             with self.lock:
-                task = var.writer or next(iter(var.readers or ()), None)
+                waited_for = (var.writer, *(var.readers or ()))
+                task = next((each for each in waited_for if each is not None and each.state is not DONE), None)
             if task is None:
                 return
             self.wait_for(task)

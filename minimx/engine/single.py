@@ -1,8 +1,8 @@
 """A heavy operation as a task of its own: a matrix product, a convolution, a copy to another device.
 
 Such work gains nothing from a segment, which exists to join small neighbours, so it is spared the writing down of slots:
-the push of a large product returns sooner. It serves operations that make new arrays or change their operands; those whose
-results have a place already (`out=`) are recorded like all others.
+the push of a large product returns sooner. It serves operations that make arrays or change their operands; those that write into a
+part of memory, or into memory that somebody outside sees (`out=` a view), are recorded like all others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device import Context, CopyLane
 from ..op import Kind, Op, Spec
-from . import execute
+from . import execute, writes
 from .task import Task
 from .var import Failure, Var, View, as_error, window, without_arrays
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class OpTask(Task):
     """One operation. `enter` is called with the engine's lock held, `run` without."""
 
-    __slots__ = ("op", "operands", "specs", "outputs", "changed", "key", "where", "values", "failure")
+    __slots__ = ("op", "operands", "specs", "outputs", "changed", "key", "where", "values", "dying", "failure")
 
     def __init__(
         self, op: Op, specs: Sequence[Spec], context: Context, key: Any, where: tuple[str, int] | None, lane: Context | CopyLane
@@ -37,6 +37,7 @@ class OpTask(Task):
         self.outputs: list[Var] = []
         self.changed: list[Var] = []  # what the operator changes in place
         self.values: list[Any] = []
+        self.dying: list[Any] = []  # what the targets were before; it is not freed while the engine's lock is held
         self.failure: Failure | None = None
 
     @property
@@ -47,8 +48,14 @@ class OpTask(Task):
     def uses_blas(self) -> bool:
         return self.op.kind is Kind.GEMM or self.op.kind is Kind.PROGRAM
 
-    def enter(self, inputs: Sequence[View | None], scheduler: Scheduler) -> list[Var]:
-        """Become a reader of the inputs, and the writer of those that are changed and of new Vars, which are returned."""
+    @staticmethod
+    def serves(targets: Sequence[View | None]) -> bool:
+        """Whether results can be had as new memory: of all targets that there are."""
+        return all(target is None or (target.offset < 0 and not target.var.shared) for target in targets)
+
+    def enter(self, inputs: Sequence[View | None], scheduler: Scheduler, targets: Sequence[View | None]) -> list[Var]:
+        """Become a reader of the inputs, and the writer of those that are changed, of the targets, and of new Vars for the outputs that
+        have none; the Vars of the outputs."""
         for view in inputs:
             if view is None:
                 self.operands.append(None)
@@ -64,9 +71,13 @@ class OpTask(Task):
             if view is not None and view.var.writer is not self:
                 self.writes(view.var, scheduler)
                 self.changed.append(view.var)
-        for spec in self.specs:
-            var = Var()
-            var.ready, var.writer = False, self
+        for spec, target in zip(self.specs, targets):
+            if target is None:
+                var = Var()
+                var.ready, var.writer = False, self
+            else:
+                var = target.var
+                self.writes(var, scheduler)
             self.outputs.append(var)
             self.nbytes += spec.nbytes
         return self.outputs
@@ -85,6 +96,8 @@ class OpTask(Task):
             self.abandon(error)
 
     def _compute(self) -> list[Any]:
+        for var in self.changed:
+            writes.noted(var.value)
         arrays = [None if part is None else window(part[0].value, part[1], part[2]) for part in self.operands]
         return execute.run_now(self.op, arrays, list(self.specs), self.key, self.context, self.where)
 
@@ -94,6 +107,7 @@ class OpTask(Task):
     def publish(self) -> list[Failure]:
         for position, var in enumerate(self.outputs):
             if self.failure is None:
+                self.dying.append(var.value)
                 var.value = self.values[position]
             self.release(var, self.failure)
         for var in self.changed:
@@ -102,4 +116,4 @@ class OpTask(Task):
 
     def forget(self) -> None:
         super().forget()
-        self.operands, self.outputs, self.changed, self.values = [], [], [], []
+        self.operands, self.outputs, self.changed, self.values, self.dying = [], [], [], [], []

@@ -159,29 +159,35 @@ def places(arrays: Sequence[Array]) -> list[int] | None:
     return None if any(one + nbytes > other for (one, nbytes), (other, _) in itertools.pairwise(spans)) else found
 
 
-def together(op: optim_multi.Steps, data: Sequence[Array]) -> bool:
-    """Make all steps of `op` on contiguous arrays by one call; False, and nothing is done, if they have to be made one by one."""
+def together(op: optim_multi.Steps, data: Sequence[Array], copies: Sequence[Array] = ()) -> bool:
+    """Make all steps of `op` on contiguous arrays by one call, and write the copies of weights that it wants; False, and nothing is done,
+    if that has to be done one by one.
+    """
     player = chain.player() if compiles() else None
     lib = library.find() if player is not None else None
     if player is None or player.function is None or lib is None or not lib.is_parallel:
         return False
     team = (lib.addresses["omp_get_thread_num"], lib.addresses["omp_get_num_threads"])
     pointers = places(data)
-    if pointers is None:
+    if pointers is None or (
+        copies and len(set(pointers)) < len(pointers)
+    ):  # of a weight that comes twice a copy would be too early
         return False
+    targets = [each.__array_interface__["data"][0] for each in copies]
     threads = share(NS_PER_ELEMENT * sum(each.size for each in data))
     fields: list[int] = []
     calls: list[tuple[int, int, int]] = []  # the address of a loop, where its fields begin, on how many threads
     first = 0
-    for step, operands, others, copies in op.each(pointers):
+    for number, (step, operands, others) in enumerate(op.each(pointers)):
         weight, width = data[first], op.width(step)
         first += width
-        loop = None if step.mixed else faster(step.step, len(operands), weight.dtype, len(others), len(copies))
+        loop = None if step.mixed else faster(step.step, len(operands), weight.dtype, len(others), op.copies)
         if not isinstance(loop, Step) or not loop.code.part or loop.dtype is not weight.dtype:
             return False
         shares = threads if NS_PER_ELEMENT * weight.size * width >= WORTH_SHARING else 1
         calls.append((loop.code.part, len(fields), shares))
-        fields += [*operands, operands[0], *others, *copies, *loop.bits, weight.size, 64, 0, *team]
+        own = targets[number * op.copies : (number + 1) * op.copies]
+        fields += [*operands, operands[0], *others, *own, *loop.bits, weight.size, 64, 0, *team]
     arguments = np.array(fields, np.int64)
     base, shared = arguments.ctypes.data, lib.addresses["GOMP_parallel"]
     listed = [

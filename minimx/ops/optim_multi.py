@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base import ArgumentError, ShapeError, shown
 from ..fields import converted
-from ..op import Array, How, Op, Spec, T, apply, attributes, register
+from ..op import Array, How, Op, Spec, T, apply, attributes, beside, register
 from ..rules import same_dtype, same_shape
 from .optim import MPSGDMomUpdate, MPSGDUpdate, SGDMomUpdate, SGDUpdate, Update, checked_update, joining, run
 
@@ -109,7 +109,7 @@ class Steps(Op):
 
     It is what an optimizer's `update` of several weights is, and not one of MXNet's operators: no name finds it. The arrays of the first
     step come first, then those of the second, and so on. For training on several devices in one memory, each weight has as many
-    gradients, which are added, and `copies`, other arrays that become equal to it: weight, gradients, states, copies.
+    gradients, which are added: weight, gradients, states; and the results are so many `copies` of each new weight.
     """
 
     name = "update"
@@ -123,7 +123,7 @@ class Steps(Op):
 
     @property
     def num_outputs(self) -> int:
-        return 0
+        return self.copies * len(self.steps)
 
     @property
     def mutates(self) -> tuple[int, ...]:  # type: ignore[override]  # how many there are depends on the attributes
@@ -137,42 +137,44 @@ class Steps(Op):
         return tuple(found)
 
     def infer(self, *data: Spec) -> tuple[Spec, ...]:
-        for step, specs, others, copies in self.each(data):
+        made: list[Spec] = []
+        for step, specs, others in self.each(data):
             step.infer(*specs)
             for other in others:
                 same_dtype(self, specs[1], other)
                 same_shape(self, specs[1], other)
-            for copy in copies:
-                same_dtype(self, specs[0], copy)
-                same_shape(self, specs[0], copy)
-        return ()
+            made += [specs[0]] * self.copies
+        return tuple(made)
 
     def width(self, step: Update) -> int:
         """How many arrays belong to a step."""
-        return len(step.inputs) + self.gradients - 1 + self.copies
+        return len(step.inputs) + self.gradients - 1
 
-    def each(self, data: Sequence[Any]) -> Iterator[tuple[Update, Sequence[Any], Sequence[Any], Sequence[Any]]]:
-        """The steps, and of `data` what belongs to each: its operands, further gradients, copies."""
+    def each(self, data: Sequence[Any]) -> Iterator[tuple[Update, Sequence[Any], Sequence[Any]]]:
+        """The steps, and of `data` what belongs to each: its operands, and further gradients."""
         first = 0
         for step in self.steps:
             arrays = data[first : first + self.width(step)]
             first += self.width(step)
-            end = len(arrays) - self.copies
-            yield step, (*arrays[:2], *arrays[1 + self.gradients : end]), arrays[2 : 1 + self.gradients], arrays[end:]
+            yield step, (*arrays[:2], *arrays[1 + self.gradients :]), arrays[2 : 1 + self.gradients]
 
     def kernel(self, xp: Any, *data: Array) -> tuple[Array, ...]:
-        if xp is np and joining and joining[0](self, data):
-            return ()
+        weights = [operands[0] for _, operands, _ in self.each(data)]
+        copies = [beside(xp, weight, weight.shape, weight.dtype) for weight in weights for _ in range(self.copies)]
+        if xp is np and joining and joining[0](self, data, copies):
+            return tuple(copies)
         work: list[Any] = []
-        for step, (weight, gradient, *states), others, _ in self.each(data):
+        for step, (weight, gradient, *states), others in self.each(data):
             for other in others:
                 gradient = gradient + other
             work += step.work(xp, weight, weight, gradient, *states)
         run(xp, work)
-        for _, operands, _, copies in self.each(data):
-            for copy in copies:
-                copy[...] = operands[0]
-        return ()
+        for number, copy in enumerate(copies):
+            copy[...] = weights[number // self.copies]
+        return tuple(copies)
+
+    def vjp(self, g: Any, y: Any, *data: Any) -> tuple[Any, ...]:
+        return (None,) * len(data)  # a step is no part of what is differentiated
 
 
 # ---- stochastic gradient descent

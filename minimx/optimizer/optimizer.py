@@ -294,8 +294,8 @@ class Stepwise(Optimizer):
             steps.append(operator(state, *given))
             arrays.append([weight, *(grad if copies else (grad,)), *(array for array in held if array is not None)])
         if copies:
-            joined = (array for each, others in zip(arrays, copies) for array in (*each, *others))
-            apply(Steps(tuple(steps), len(grads[0]), len(copies[0])), *joined)
+            op = Steps(tuple(steps), len(grads[0]), len(copies[0]))
+            apply(op, *itertools.chain.from_iterable(arrays), out=list(itertools.chain.from_iterable(copies)))
         elif steps and len({weight.var for weight in weights}) == len(weights):
             apply(Steps(tuple(steps)), *itertools.chain.from_iterable(arrays))
         else:  # some share memory: one after the other

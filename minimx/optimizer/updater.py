@@ -59,6 +59,8 @@ class Updater:
         own = self.optimizer
         if not isinstance(own, Stepwise) or own.aggregate_num < len(weights):
             return False
+        if (type(own).update, type(own).update_multi_precision) != (Stepwise.update, Stepwise.update_multi_precision):
+            return False
         return len({weight.dtype for weight in weights}) == 1 and weights[0].dtype is not np.float16
 
     def update_copies(

@@ -193,8 +193,9 @@ class KVStore(KVStoreBase):
     def _pull(self, pairs: Pairs) -> None:
         """Copy the values into the arrays beside their keys."""
         stored = [self._value(each) for each, _ in pairs]
-        every = [array for (_, targets), value in zip(pairs, stored) for array in (value, *targets)]
-        if len(pairs) > 1 and one_memory([array.context for array in every]):
+        every = [(array, value) for (_, targets), value in zip(pairs, stored) for array in (value, *targets)]
+        alike = all(array.dtype is value.dtype for array, value in every)
+        if len(pairs) > 1 and alike and one_memory([array.context for array, _ in every]):
             copy_each(stored, [targets for _, targets in pairs])
             return
         for (_, targets), value in zip(pairs, stored):
@@ -209,13 +210,15 @@ class KVStore(KVStoreBase):
         several = [[value, *arrays, *others] for value, (_, arrays), others in zip(stored, pairs, copies)]
         if keys != [each for each, _ in targets] or not all_in_one_memory(several) or not self._updater.joins(stored):
             return False
+        if any(array.dtype is not each[0].dtype for each in several for array in each):
+            return False
         self._updater.update_copies(keys, [arrays for _, arrays in pairs], stored, copies)
         return True
 
     def _one_after_the_other(self, *several: Pairs) -> contextlib.AbstractContextManager[None]:
         """A scope in which sum, update and copies are one task, where all are in host memory: each waits for the one before."""
         places = {array.context for pairs in several for key, arrays in pairs for array in (self._value(key), *arrays)}
-        if self.together or not all(place.host for place in places):
+        if self.together or not places or not all(place.host for place in places):
             return contextlib.nullcontext()
         return engine.one_task(self._value(several[0][0][0]).context)
 

@@ -19,7 +19,7 @@ from ..base import env_int
 from ..device import Context
 from ..nd import NDArray
 from ..nd.entry import invoke
-from ..op import Array, Kind, Op, Spec, attributes
+from ..op import Array, Kind, Op, Spec, attributes, beside
 from ..rules import same_dtype, same_shape
 
 #: Elements from which on a sum goes around the ring. (MXNet splits arrays of that size over several servers.)
@@ -101,27 +101,26 @@ class SumEach(Several):
 
 @attributes
 class CopyEach(Several):
-    """Of each key's two arrays the second becomes a copy of the first."""
+    """A copy of each array."""
 
     name: ClassVar[str] = "copy_each"
-    count: int = 2
-
-    @property
-    def mutates(self) -> tuple[int, ...]:  # type: ignore[override]  # as many as there are keys
-        return tuple(range(1, 2 * self.keys, 2))
+    count: int = 1
 
     @property
     def num_outputs(self) -> int:
-        return 0
+        return self.keys
 
     def infer(self, *data: Spec) -> tuple[Spec, ...]:
-        self.check(*data)
-        return ()
+        return data
 
     def kernel(self, xp: Any, *data: Array) -> tuple[Array, ...]:
-        for source, target in self.by_key(data):
-            target[...] = source
-        return ()
+        copies = [beside(xp, array, array.shape, array.dtype) for array in data]
+        for copy, array in zip(copies, data):
+            copy[...] = array
+        return tuple(copies)
+
+    def vjp(self, g: Any, y: Any, *data: Any) -> tuple[Any, ...]:
+        return g if type(g) is tuple else (g,)
 
 
 def summed(arrays: Sequence[NDArray], place: Context) -> NDArray:
@@ -201,7 +200,8 @@ def copy_each(sources: Sequence[NDArray], targets: Sequence[Sequence[NDArray]]) 
         id(target): (source, target) for source, listed in zip(sources, targets) for target in listed if target is not source
     }
     if pairs:
-        invoke(CopyEach(2, len(pairs)), [array for pair in pairs.values() for array in pair], context=sources[0].context)
+        ours, theirs = zip(*pairs.values())
+        invoke(CopyEach(1, len(pairs)), ours, list(theirs), sources[0].context)
 
 
 def all_reduce(arrays: Sequence[NDArray], targets: Sequence[NDArray]) -> None:

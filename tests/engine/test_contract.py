@@ -291,6 +291,8 @@ def test_what_follows_one_another_can_be_one_task_though_it_is_heavy(gates: Gate
     assert (len(names), value) == (5, 30)
     names, value = chain()  # what a scope of bulk(1) left behind is gone
     assert (len(names), value) == (1, 30)
+    with pytest.raises(ArgumentError, match=r"one_task: a device is wanted.*'cpu'"), engine.one_task("cpu"):  # type: ignore[arg-type]
+        pass
 
 
 def test_the_environment_sets_the_bulk_size() -> None:

@@ -13,6 +13,7 @@ from minimx import cpu, engine, nd
 from minimx.base import MXNetError
 from minimx.engine.interrupts import LATENCY, shield
 from minimx.engine.lanes import Scheduler, scheduler
+from minimx.engine.task import FunctionTask
 
 from .helpers import LARGE, Gates, call, pending, until
 
@@ -131,3 +132,17 @@ def test_other_threads_are_not_shielded() -> None:
     thread.join()
     assert found == [False]
     assert shield.depth == 0
+
+
+def test_an_array_whose_writer_never_heard_of_it_has_failed_and_can_be_written_again() -> None:
+    """Ctrl-C between the two halves of entering a write: the task ends without this array."""
+    x = nd.ones((4,))
+    task = FunctionTask(cpu(0), "lost", lambda: None, [], [])
+    with scheduler.lock:
+        task.writes(x.var, scheduler)
+        scheduler.close(task)
+    nd.waitall()
+    with pytest.raises(MXNetError, match="Ctrl-C came while it was queued"):
+        x.asnumpy()
+    x[:] = 3
+    assert set(x.asnumpy()) == {3}

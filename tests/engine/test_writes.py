@@ -39,7 +39,12 @@ def added(array: Any) -> None:
     array += 1
 
 
-WRITES: list[Callable[[Any], None]] = [part, update, pushed, whole, added]
+def update_of_a_part(array: Any) -> None:
+    half = array[: array.shape[0] // 2]
+    mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5))([0], [nd.ones_like(half)], [half])
+
+
+WRITES: list[Callable[[Any], None]] = [part, update, pushed, whole, added, update_of_a_part]
 
 
 @pytest.mark.parametrize("size", [8, 100_000], ids=["small", "large"])

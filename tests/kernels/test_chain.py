@@ -266,31 +266,46 @@ def test_weights_that_overlap_are_updated_one_by_one() -> None:
 @pytest.mark.parametrize(("gradients", "copies"), [(2, 1), (3, 2), (1, 2), (2, 0)])
 def test_gradients_are_added_and_weights_copied_in_the_same_loop(name: str, gradients: int, copies: int) -> None:
     random = np.random.default_rng(0)
-    shapes = ((70, 5), (3,), (1,))
     optimizer = mx.optimizer.create(name, learning_rate=0.1, wd=0.01)
     operators, data = [], []
-    for shape in shapes:
+    for shape in ((70, 5), (3,), (1,)):
         weight = nd.array(random.standard_normal(shape))
         state = optimizer.create_state(0, weight)
         held = [each for each in (state if isinstance(state, tuple) else (state,)) if each is not None]
         operators.append(optimizer._operator(state, 0.1, 0.01, 1))
-        operands = [weight, *(nd.array(random.standard_normal(shape)) for _ in range(gradients)), *held]
-        data += [*operands, *(nd.zeros(shape) for _ in range(copies))]
+        data += [weight, *(nd.array(random.standard_normal(shape)) for _ in range(gradients)), *held]
     op = optim_multi.Steps(tuple(operators), gradients, copies)
     given = [array.asnumpy() for array in data]
     machine.wait(chain.player())
-    steps.together(op, [array.copy() for array in given])  # compiles
+    op.kernel(np, *[array.copy() for array in given])  # compiles
     for code in list(machine._codes.values()):
         machine.wait(code)
-    joined, alone = ([array.copy() for array in given] for _ in range(2))
-    assert steps.together(op, joined)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(optim_multi, "joining", [])
-        op.kernel(np, *alone)
-    for one, other in zip(joined, alone, strict=True):
+    made: list[bool] = []
+
+    def watched(*arguments: Any) -> bool:
+        made.append(steps.together(*arguments))
+        return made[-1]
+
+    found = []
+    for joining in ([watched], []):
+        arrays = [array.copy() for array in given]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(optim_multi, "joining", joining)
+            found.append([*arrays, *op.kernel(np, *arrays)])
+        for number, (_, (weight, *_), _) in enumerate(op.each(arrays)):
+            for copy in found[-1][len(given) :][number * copies : (number + 1) * copies]:
+                np.testing.assert_array_equal(copy, weight)
+    assert made == [True]
+    for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
-    for step, (weight, _, *_), _, others in op.each(joined):
-        assert step in operators
-        assert len(others) == copies
-        for copy in others:
-            np.testing.assert_array_equal(copy, weight)
+
+
+def test_copies_of_a_weight_that_comes_twice_are_those_after_both_steps() -> None:
+    memory, gradient = np.ones(5, np.float32), np.ones(5, np.float32)
+    step = mx.optimizer.create("sgd", learning_rate=1.0)._operator(None, 1.0, 0.0, 1)
+    for _ in range(3):  # compiled or not
+        memory[:] = 1
+        copies = optim_multi.Steps((step, step), 1, 1).kernel(np, memory, gradient, memory, gradient)
+        assert [each.tolist() for each in (memory, *copies)] == [[-1] * 5] * 3
+        for code in list(machine._codes.values()):
+            machine.wait(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -332,3 +333,67 @@ def test_a_store_that_says_nothing_of_buckets_gets_keys_one_by_one() -> None:
     mx.autograd.backward(losses)
     trainer.step(2)
     assert calls == [(0, 0, 2), (1, -1, 2)]
+
+
+@pytest.mark.parametrize("keys", [1, 2, 4, 5])
+def test_an_optimizer_with_an_update_of_its_own_keeps_it_in_a_store(keys: int) -> None:
+    """LARS scales each weight's rate: it takes several weights at once, but its step is not that of SGD alone."""
+    results = []
+    for store in (mx.kv.create("device"), None):
+        weights = [[nd.full((3, 2), 2 + key, ctx=mx.cpu(i)) for i in range(2)] for key in range(keys)]
+        gradients = [[nd.full((3, 2), 1 + key, ctx=mx.cpu(i)) for i in range(2)] for key in range(keys)]
+        optimizer = mx.optimizer.create("lars", learning_rate=0.5, momentum=0.9)
+        if store is None:
+            updater = mx.optimizer.get_updater(optimizer)
+            for key in range(keys):
+                updater(key, gradients[key][0] + gradients[key][1], weights[key][0])
+                weights[key][0].copyto(weights[key][1])
+        else:
+            store.init(list(range(keys)), [each[0] for each in weights])
+            store.set_optimizer(optimizer)
+            store.pushpull(list(range(keys)), gradients, out=weights)
+        results.append([array.asnumpy() for each in weights for array in each])
+    for one, other in zip(*results):
+        np.testing.assert_allclose(one, other, 1e-6)
+
+
+@pytest.mark.parametrize("size", [3, 100_000])
+def test_a_failed_target_is_overwritten(size: int) -> None:
+    for keys in (1, 2):
+        kv = mx.kv.create("device")
+        names = list(range(keys))
+        stored = [nd.ones((size,)) for _ in names]
+        kv.init(names, stored)
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=1.0))
+        out = [[nd.ones((size,), ctx=mx.cpu(i)) for i in range(2)] for _ in names]
+        for pushes in (True, False):
+            engine.push(fail, writes=[out[0][1]])
+            if pushes:
+                kv.pushpull(names, [[nd.ones((size,), ctx=mx.cpu(i)) for i in range(2)] for _ in names], out=out)
+            else:
+                kv.pull(names, out=out)
+            for array in (each for listed in out for each in listed):
+                assert set(array.asnumpy()) == {-1}
+        with contextlib.suppress(Exception):
+            nd.waitall()
+
+
+def fail(value: Any) -> None:
+    raise ValueError("boom")
+
+
+def test_arrays_of_other_dtypes_take_the_values_of_several_keys() -> None:
+    kv = mx.kv.create("device")
+    kv.init([0, 1], [nd.ones((3,)), nd.ones((2,))])
+    kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.5))
+    out = [nd.zeros((3,), dtype="float16"), nd.zeros((2,), dtype="float64")]
+    kv.pull([0, 1], out=out)
+    assert [each.asnumpy().tolist() for each in out] == [[1] * 3, [1] * 2]
+    kv.pushpull([0, 1], [nd.ones((3,)), nd.ones((2,))], out=out)
+    assert [(each.dtype, each.asnumpy().tolist()) for each in out] == [(np.float16, [0.5] * 3), (np.float64, [0.5] * 2)]
+
+
+def test_no_keys_are_nothing_to_do() -> None:
+    kv = mx.kv.create("device")
+    kv.set_optimizer(mx.optimizer.SGD())
+    kv.pushpull([], [], out=[])

@@ -196,7 +196,7 @@ def _let_lanes_work() -> None:
 def _made(task: Task) -> dict[Var, Made]:
     """The Vars that a task writes and that somebody can see, and by which of its operators. The lock is held."""
     if isinstance(task, OpTask):
-        return dict.fromkeys(task.outputs, Made(task.name, task.where))
+        return dict.fromkeys(task.written_vars(), Made(task.name, task.where))
     if isinstance(task, FunctionTask):
         return dict.fromkeys(task.written, Made(task.name, task.where))
     assert isinstance(task, Segment)

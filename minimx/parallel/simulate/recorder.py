@@ -197,7 +197,7 @@ def _count(entry: Entry, op: Any, read: Sequence[Spec], written: Sequence[Spec])
 def _written(task: Task) -> list[Var]:
     """The Vars that a task writes."""
     if isinstance(task, OpTask):
-        return list(task.outputs)
+        return task.written_vars()
     if isinstance(task, FunctionTask):
         return list(task.written)
     assert isinstance(task, Segment)
