@@ -38,6 +38,9 @@ MODULES = {
 }  # fmt: skip
 
 
+#: The pages of the last chapter of the reference, and what the contents of a translation call them.
+COMING = {"names": "What is otherwise than in MXNet 1.9.1", "operators": "Operators"}
+
 #: What the contents say below their title.
 SOURCE = "Written from the docstrings of this version; `help(name)` shows the same."
 
@@ -95,7 +98,8 @@ def prose(text: str) -> str:
     """A docstring as Markdown: its examples in fences, and nothing that Markdown would take for something else."""
     lines: list[str] = []
     inside = False
-    for line in inspect.cleandoc(text).splitlines():
+    whole = re.sub(r"`[^`]*`", lambda code: re.sub(r"\s*\n\s*", " ", code[0]), inspect.cleandoc(text))  # code on one line each
+    for line in whole.splitlines():
         example = line.startswith(">>>") or (inside and bool(line.strip()))
         if example and not inside:
             lines += ["", "```python"]
@@ -187,8 +191,9 @@ def write(folder: Path, words: Mapping[str, str] | None = None) -> None:
     pages["names.md"] = differences.table()
     says = words or {}
     contents = [f"# {says.get('Reference', 'Reference')}\n", f"{says.get(SOURCE, SOURCE)}\n"]
-    for title, paths in {**MODULES, "Coming from MXNet": ("names", "operators")}.items():
-        contents += [f"```{{toctree}}\n:caption: {says.get(title, title)}\n:maxdepth: 1\n", *paths, "```\n"]
+    coming = [f"{says[title]} <{path}>" if title in says else path for path, title in COMING.items()]
+    for title, entries in {**MODULES, "Coming from MXNet": coming}.items():
+        contents += [f"```{{toctree}}\n:caption: {says.get(title, title)}\n:maxdepth: 1\n", *entries, "```\n"]
     pages["index.md"] = "\n".join(contents)
     for old in folder.glob("*.md"):
         if old.name not in pages:

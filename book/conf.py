@@ -26,8 +26,7 @@ chinese = tags.has("zh")  # noqa: F821  # Sphinx puts it here
 says = words("zh") if chinese else {}
 
 project = "minimx"
-author = "the minimx authors"
-copyright = "the minimx authors, Apache License 2.0"
+author, copyright = (says.get(text, text) for text in ("the minimx authors", "the minimx authors, Apache License 2.0"))
 language = "zh_CN" if chinese else "en"
 
 extensions = ["myst_nb", "sphinx.ext.mathjax", "page", "chinese_search"]
@@ -55,6 +54,8 @@ html_js_files = [("site.js", {"defer": "defer"})]
 mathjax_path = "tex-svg.js"
 
 html_title = "minimx"
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is; the theme's script warns if nothing is said
 html_theme = "sphinx_book_theme"
 html_theme_options = {
     "article_header_end": ["language-switch.html", "article-header-buttons.html"],
@@ -77,10 +78,12 @@ def write_reference(app: Sphinx) -> None:
 
 
 def finish_page(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
-    """What the templates need for the switch of languages; and mark what is English on a Chinese page."""
+    """What the templates need for the switch of languages; say what a hidden cell is called, and what is English on a Chinese page."""
     root = context["pathto"]("", 1).removesuffix("/") or "."
     context["other_language"] = f"{root}/../{page}.html" if chinese else f"{root}/zh/{page}.html"
     context["language_label"] = says.get("Language", "Language")
+    if "body" in context:  # myst-nb's label would be read in place of "Show a solution"
+        context["body"] = context["body"].replace('<summary aria-label="Toggle hidden content">', "<summary>")
     original = page.startswith("reference/") and page != "reference/index"
     if chinese and "body" in context and (original or page.removeprefix("chapters/") in untranslated("zh")):
         notice = '<div class="admonition note"'  # of translation.with_notice
@@ -88,6 +91,8 @@ def finish_page(app: Sphinx, page: str, template: str, context: dict, doctree: o
         context["body"] = f'<div lang="en">{body}</div>'
     for group in context.get("header_buttons", []):
         launches = group.get("label") == "launch-buttons"
+        if chinese and "tooltip" in group:
+            group["tooltip"] = says.get(group["tooltip"], group["tooltip"])
         for button in group.get("buttons", []) if chinese else []:
             button["tooltip"] = says.get(button["tooltip"], button["tooltip"])
             if launches:  # the repository holds the English notebooks

@@ -1,17 +1,20 @@
 """What is done to the pages of the site as Sphinx reads them, in both languages.
 
 Chapters get their numbers and appendices their letters, and `chapter 5` or `appendix A` in the text becomes a link. Cells get anchors named
-after their ids, and the sections of a translated page those of the original, so that the switch of languages finds the same place. A
-picture without alternative text is a warning.
+after their ids, and the sections of a translated page those of the original, so that the switch of languages finds the same place. What
+a cell printed is shown in one piece, and once. A picture without alternative text is a warning.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
+from myst_nb.core import render
 from myst_nb.core.render import MimeData, NbElementRenderer
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -24,6 +27,15 @@ PREFACE = "00"
 
 logger = logging.getLogger(__name__)
 render_image = NbElementRenderer.render_image
+merge_streams = render.coalesce_streams
+
+
+def merge_copies_of_streams(outputs: list[Any]) -> list[Any]:
+    """myst-nb's merging of what a cell printed in pieces, on copies.
+
+    Else the first piece in the notebook becomes the whole and the others stay: the translation, made from that notebook, shows them twice.
+    """
+    return merge_streams(copy.deepcopy(outputs))
 
 
 def render_image_with_alt(self: NbElementRenderer, data: MimeData) -> list[nodes.Element]:
@@ -53,9 +65,9 @@ def number(app: Sphinx, document: nodes.document) -> None:
 
 
 def link_chapters(app: Sphinx, document: nodes.document) -> None:
-    """Make links of what a chapter, an appendix or the preface says about others."""
+    """Make links of what a chapter, an appendix, the preface or a page for teachers says about chapters."""
     page, names = app.env.current_document.docname, chapters(app)
-    if not page.startswith("chapters/"):
+    if not page.startswith(("chapters/", "teaching/")):
         return
     for text in list(document.findall(nodes.Text)):
         if not isinstance(text.parent, (nodes.paragraph, nodes.emphasis, nodes.strong)):
@@ -120,6 +132,7 @@ def check_alt_texts(app: Sphinx, document: nodes.document) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     NbElementRenderer.render_image = render_image_with_alt
+    render.coalesce_streams = merge_copies_of_streams
     for early in (number, link_chapters, name_cells, sections):  # before Sphinx collects titles and contents
         app.connect("doctree-read", early, priority=100)
     app.connect("doctree-read", check_alt_texts)

@@ -86,6 +86,23 @@ def test_what_has_no_docstring_is_an_error() -> None:
         api.section("silent", silent, "nd")
 
 
+def test_code_that_goes_on_in_the_next_line_is_code() -> None:
+    assert (
+        api.prose("The sum `y[n] = a[n]\n+ b[n]`, and\n`|x| < 1` [m].") == "The sum `y[n] = a[n] + b[n]`, and\n`|x| < 1` \\[m\\]."
+    )
+
+
+def test_the_contents_of_a_translation_name_pages_in_its_language(tmp_path: Path) -> None:
+    api.write(tmp_path, {"Operators": "算子"})
+    contents = (tmp_path / "index.md").read_text(encoding="utf-8")
+    assert "\n算子 <operators>\n" in contents
+    assert "\nnames\n" in contents
+    api.write(tmp_path)
+    assert "\nnames\noperators\n" in (tmp_path / "index.md").read_text(encoding="utf-8")
+    for name, title in api.COMING.items():
+        assert (tmp_path / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {title}\n")
+
+
 def test_examples_and_signs_of_markdown() -> None:
     text = api.prose("Adds [a, b] `x[0]`.\n\n>>> 1 + 1\n2\n\nThat < this.")
     assert text == "Adds \\[a, b\\] `x[0]`.\n\n\n```python\n>>> 1 + 1\n2\n```\n\n\nThat \\< this."

@@ -71,6 +71,12 @@ def test_what_is_said_of_other_chapters_is_a_link(folder: str, words: str) -> No
     assert f'href="{NDARRAY}.html"><span class="doc">{words}</span></a>' in text
 
 
+@pytest.mark.parametrize(("folder", "words"), [("", "chapter 8"), ("zh/", "第 8 章")])
+def test_pages_for_teachers_lead_to_chapters(folder: str, words: str) -> None:
+    text = (SITE / folder / "teaching" / "benchmark.html").read_text(encoding="utf-8")
+    assert f'href="../chapters/{CHAPTERS[7]}.html"><span class="doc">{words}</span></a>' in text
+
+
 @pytest.mark.parametrize(("folder", "words"), [("", "appendix A"), ("zh/", "附录 A")])
 def test_the_preface_leads_to_the_appendices(folder: str, words: str) -> None:
     text = (SITE / folder / "chapters" / "00-preface.html").read_text(encoding="utf-8")
@@ -122,9 +128,10 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any, root: str) -> Iterator[Any]:
-    """A page that reports what goes wrong on it: errors of scripts, files that are missing, requests that leave the site."""
+    """A page that reports what goes wrong on it: errors and warnings of scripts, files that are missing, requests that leave the site."""
     opened, faults = browser.new_page(viewport={"width": 1300, "height": 900}), []
     opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.on("console", lambda said: said.type not in ("error", "warning") or faults.append(said.text))
     opened.on("response", lambda answer: answer.status < 400 or faults.append(f"{answer.status}: {answer.url}"))
     opened.on(
         "request", lambda request: request.url.startswith((root, "file:", "data:")) or faults.append(f"outside: {request.url}")
@@ -214,6 +221,15 @@ def test_sections_have_the_same_anchors_in_both_languages(page: Any, root: str) 
         assert page.evaluate(script) == english
 
 
+def test_cells_show_the_same_in_both_languages(page: Any, root: str) -> None:
+    script = "() => [...document.querySelectorAll('article .cell_output')].map((each) => each.textContent)"
+    for name in CHAPTERS:
+        page.goto(root + f"chapters/{name}.html")
+        english = page.evaluate(script)
+        page.goto(root + f"zh/chapters/{name}.html")
+        assert page.evaluate(script) == english
+
+
 def test_the_switch_keeps_a_query_and_works_without_scripts(page: Any, root: str, browser: Any) -> None:
     page.goto(root + "search.html?q=tape")
     page.locator(".language-switch a").click()
@@ -231,6 +247,7 @@ def test_the_switch_keeps_a_query_and_works_without_scripts(page: Any, root: str
 def test_an_exercise(page: Any, root: str, folder: str, show: str, hide: str) -> None:
     page.goto(root + f"{folder}chapters/{NDARRAY}.html")
     cell = page.locator("#cell-solution-1")
+    assert cell.locator("summary").get_attribute("aria-label") is None  # it would be read in place of what is written
     assert not cell.locator("pre").first.is_visible()
     cell.get_by_text(show).click()
     assert cell.locator("pre").first.is_visible()
@@ -287,7 +304,7 @@ FAINT = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_what_is_written_can_be_read(page: Any, root: str, scheme: str) -> None:
-    page.emulate_media(color_scheme=scheme)
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # or a color would be measured on its way from light to dark
     for name in ("index", "search", "reference/operators", "teaching/index", *(f"chapters/{each}" for each in CHAPTERS)):
         page.goto(f"{root}{name}.html", wait_until="domcontentloaded")
         assert page.evaluate("document.documentElement.dataset.theme") == scheme
