@@ -29,6 +29,10 @@ class array(np.ndarray[Any, Any]):  # its name is what repr() begins with, as th
     def __reduce__(self) -> Any:
         return self.view(np.ndarray).__reduce__()
 
+    def round(self, decimals: Any = 0, out: Any = None) -> Any:  # np.round() asks for it, and NumPy's own gives no `array`
+        value = self.view(np.ndarray).round(decimals, out)
+        return value.view(array) if out is None else value
+
     def __float__(self) -> float:
         return float(_only(self))
 

@@ -30,6 +30,8 @@ def test_one_element_is_a_number(lending):
     # and so is what is computed with it
     assert float((one + 1) / 2) == 1.375
     assert float(np.sqrt(nd.array([4.0]).asnumpy())) == 2
+    assert (float(np.round(one)), float(one.round(2))) == (2, 1.75)
+    assert one.round(out=np.zeros(1, np.float32)).tolist() == [2]
 
 
 def test_it_is_told_once_with_the_line(lending, capsys):
