@@ -65,7 +65,7 @@ def test_methods_say_what_their_functions_do(name: str) -> None:
 
 def test_a_file_is_no_package() -> None:
     """jedi takes whatever has a `__path__` for a package, and finds none of its relative imports then."""
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         if name.startswith("minimx.") and hasattr(module, "__path__"):
             assert str(module.__file__).endswith("__init__.py"), name
 

@@ -136,7 +136,7 @@ def enter(name: str, module: ModuleType) -> None:
     function `vision.alexnet` beside the file alexnet.py.
     """
     sys.modules[name] = module
-    for own, child in list(sys.modules.items()):
+    for own, child in sys.modules.copy().items():
         if own.startswith(f"{module.__name__}."):
             path = name + own[len(module.__name__) :]
             rest = path.partition(".")[2]
