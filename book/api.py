@@ -53,9 +53,10 @@ def public(module: ModuleType) -> list[tuple[str, Any]]:
         value = getattr(module, name)
         if inspect.ismodule(value) or name.startswith("_"):
             continue
-        best = found.get(id(value))
-        if best is None or getattr(value, "__name__", None) == name:
-            found[id(value)] = (name, value)
+        first = inspect.unwrap(value) if inspect.isfunction(value) else value  # `BlockGrad` wraps `stop_gradient`
+        best = found.get(id(first))
+        if best is None or getattr(first, "__name__", None) == name:
+            found[id(first)] = (name, value)
     return sorted(found.values(), key=lambda pair: pair[0].lower())
 
 

@@ -29,7 +29,7 @@ WHOLE = {"bench": bench.main, "run": run.main}
 
 
 def parser() -> argparse.ArgumentParser:
-    """The commands and what they take; `work` of what is parsed does it."""
+    """The commands and what they take; `work` of what is parsed does it, and `parser` is that of the command."""
     made = argparse.ArgumentParser(prog="python -m minimx", description="Arrays, networks and a book: see README.md.")
     made.add_argument("--version", action="version", version=f"minimx {minimx.__version__}")
     commands = made.add_subparsers(dest="command", metavar="COMMAND")
@@ -48,6 +48,8 @@ def parser() -> argparse.ArgumentParser:
     images = commands.add_parser("im2rec", help="lists and files of records of a folder of images")
     im2rec.add_arguments(images)
     images.set_defaults(work=im2rec.run)
+    for each in commands.choices.values():
+        each.set_defaults(parser=each)
     return made
 
 
@@ -71,7 +73,11 @@ def work() -> int:
     """Do what the arguments say; the exit status."""
     if sys.argv[1:2] and sys.argv[1] in WHOLE:
         return WHOLE[sys.argv[1]](sys.argv[2:])
-    chosen = parser().parse_args()
+    chosen, unknown = parser().parse_known_args()
+    if unknown:  # whose usage is the command's, not that of all commands
+        options = getattr(chosen, "other_options", "")
+        hint = f"; {options}" if options and unknown[0].startswith("-") else ""
+        getattr(chosen, "parser", parser()).error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     if chosen.command is None:
         parser().print_help()
         return 2

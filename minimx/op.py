@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import inspect
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, cast
 
 import numpy as np
 
@@ -284,6 +285,7 @@ class Op:
 dataclasses.dataclass(init=False, repr=False, eq=False)(Op)
 
 C = TypeVar("C", bound=type[Op])
+F = TypeVar("F", bound=Callable[..., Any])
 REGISTRY: dict[str, type[Op]] = {}  # MXNet's names, the aliases too
 
 
@@ -389,6 +391,10 @@ class Tensor:
     #: Python's operators on two of them stretch axes to fit (NDArray); a Symbol's want equal shapes.
     broadcasts: ClassVar[bool] = True
 
+    #: For error messages: the module with functions of such tensors, and what many of them are called.
+    module: ClassVar[str] = "nd"
+    plural: ClassVar[str] = "arrays"
+
     @classmethod
     def _apply(cls, op: Op, operands: Sequence[Any], how: How) -> Any:
         raise NotImplementedError
@@ -432,6 +438,7 @@ class How(TypedDict, total=False):
 
 
 HOW = frozenset(How.__annotations__)
+KNOWN = HOW | {"_hint"}  # what an automatic name begins with, from functions that have several names: see `also_called`
 
 # Attributes of a node of a graph that are not its operator's; any call may carry them, as any `__name__`. Arrays ignore them.
 NODE_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
@@ -464,8 +471,8 @@ def apply(op: Op, *operands: Any, **how: Any) -> Any:
     An operand is a Tensor, or None where the input is absent. Raises ArgumentError for an unknown keyword or operands that are
     no tensors, and whatever the operator's rule of shapes raises.
     """
-    if how and not HOW.issuperset(how):
-        unknown = sorted(key for key in how.keys() - HOW if not is_node_key(key) and key not in op.ignored_attrs())
+    if how and not KNOWN.issuperset(how):
+        unknown = sorted(key for key in how.keys() - KNOWN if not is_node_key(key) and key not in op.ignored_attrs())
         if unknown:
             raise ArgumentError(f"{op.name}: unknown argument {', '.join(unknown)}; it takes {signature_of(op)}")
     is_open = how.get("name") is not None
@@ -477,12 +484,45 @@ def apply(op: Op, *operands: Any, **how: Any) -> Any:
     if operands and is_open and open_calls and all(operand is None for operand in operands):
         return open_calls[0](op, operands, how)
     got = ", ".join(map(kind_of, operands)) or "nothing"
-    raise ArgumentError(f"{op.name}: an NDArray or a Symbol is wanted, got {got}; make one with nd.array(...)")
+    advice = next(filter(None, (advice_on_list(operand, op) for operand in operands)), "; make one with nd.array(...)")
+    raise ArgumentError(f"{op.name}: an NDArray or a Symbol is wanted, got {got}{advice}")
+
+
+def also_called(name: str, function: F, module: str | None = None) -> F:
+    """`function` under another of MXNet's names, which is what the automatic names of its nodes begin with: `blockgrad0`.
+
+    **Args** `module`: the one whose attribute it becomes, where pickle finds it, if that is not the function's.
+    """
+    hint = name.lower()
+
+    @functools.wraps(function)
+    def call(*args: Any, **how: Any) -> Any:
+        if not (args and getattr(args[0], "broadcasts", False)):  # arrays, which broadcast, have no names
+            how.setdefault("_hint", hint)  # unless it is called by yet another name
+        return function(*args, **how)
+
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = module or function.__module__
+    return cast("F", call)
 
 
 def kind_of(operand: Any) -> str:
     """What an operand is that cannot be one, for error messages. NumPy's class is called ndarray, which reads like NDArray."""
     return "a NumPy array" if isinstance(operand, np.ndarray) else type(operand).__name__
+
+
+def advice_on_list(operand: Any, op: Op | None = None) -> str:
+    """What to do with a list of tensors that was given as an operand (of `op`), as the end of a message; "" for anything else."""
+    if not isinstance(operand, (list, tuple)):
+        return ""
+    kind = next((type(each) for each in operand if isinstance(each, Tensor)), None)
+    if kind is None:
+        return ""
+    if op is not None and op.inputs and op.inputs[-1].endswith("*"):
+        name = op.name.lower() if REGISTRY.get(op.name.lower()) is type(op) else op.name
+        place = "" if name.startswith("_") else f"{kind.module}."
+        return f"; give the {kind.plural} one by one: {place}{name}(*{kind.plural})"
+    return f"; join them with {kind.module}.stack(*{kind.plural}) or {kind.module}.concat(*{kind.plural})"
 
 
 def signature_of(op: Op | type[Op]) -> str:
@@ -502,6 +542,6 @@ def input_names(op: Op, count: int) -> list[str]:
 
 
 __all__ = [
-    "NOT_GIVEN", "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Shaped", "Spec", "T", "Tensor", "apply", "beside", "called", "find",
-    "hidden", "input_names", "is_constant", "kind_of", "parse_attr", "register", "signature_of",
+    "NOT_GIVEN", "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Shaped", "Spec", "T", "Tensor", "advice_on_list", "also_called",
+    "apply", "beside", "called", "find", "hidden", "input_names", "is_constant", "kind_of", "parse_attr", "register", "signature_of",
 ]  # fmt: skip

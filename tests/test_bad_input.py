@@ -54,7 +54,7 @@ NAMESPACES = {"nd": nd, "nd.contrib": nd.contrib, "nd.image": nd.image, "nd.lina
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 for space_name, space in NAMESPACES.items():
     for function_name in space.__all__:
-        candidate = getattr(space, function_name)
+        candidate = inspect.unwrap(getattr(space, function_name))  # second names of a function do as it does
         if isinstance(candidate, types.FunctionType) and candidate not in FUNCTIONS.values():
             FUNCTIONS[f"{space_name}.{function_name}"] = candidate
 FILES = {"nd.save", "nd.load", "nd.load_frombuffer"}  # tests of their own, below
@@ -250,6 +250,56 @@ def test_the_search_for_faults_finds_them() -> None:
 def test_errors_name_operator_and_argument(call: Callable[[NDArray], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call(array(2, 3))
+
+
+SPACES = [(nd, [nd.ones((2, 3)), nd.ones((2, 3))], "arrays"), (mx.sym, [mx.sym.var("a"), mx.sym.var("b")], "symbols")]
+
+
+@pytest.mark.parametrize(("space", "tensors", "word"), SPACES, ids=["nd", "sym"])
+@pytest.mark.parametrize(
+    "name", ["stack", "concat", "add_n", "ElementWiseSum", "khatri_rao", "UpSampling", "multi_sum_sq", "amp_multicast"]
+)
+def test_a_list_where_tensors_are_wanted_one_by_one(space: Any, tensors: list[Any], word: str, name: str) -> None:
+    needs = {
+        "UpSampling": {"scale": 2, "sample_type": "nearest"},
+        "multi_sum_sq": {"num_arrays": 2},
+        "amp_multicast": {"num_outputs": 2},
+    }
+    place, own = space.__name__.rpartition(".")[2], {"ElementWiseSum": "add_n", "UpSampling": "upsampling"}.get(name, name)
+    for given in (tensors, tuple(tensors)):
+        with pytest.raises(ArgumentError, match=rf"; give the {word} one by one: {place}\.(?i:{own})\(\*{word}\)$"):
+            getattr(space, name)(given, **needs.get(name, {}))
+
+
+@pytest.mark.parametrize(("space", "tensors", "word"), SPACES, ids=["nd", "sym"])
+@pytest.mark.parametrize(
+    "name", ["mean", "sum", "max", "exp", "relu", "norm", "softmax", "flatten", "clip", "maximum", "isfinite"]
+)
+def test_a_list_where_one_tensor_is_wanted(space: Any, tensors: list[Any], word: str, name: str) -> None:
+    rest: Any = {"clip": (0, 1), "maximum": (2,)}.get(name, ())
+    place = space.__name__.rpartition(".")[2]
+    function = getattr(space.contrib if name == "isfinite" else space, name)
+    with pytest.raises(ArgumentError, match=rf"; join them with {place}\.stack\(\*{word}\) or {place}\.concat\(\*{word}\)$"):
+        function(tensors, *rest)
+    with pytest.raises(ArgumentError) as caught:
+        function([1.0, 2.0], *rest)
+    assert "join them" not in str(caught.value)
+
+
+def test_a_list_beside_a_tensor() -> None:
+    x, s = nd.ones((2,)), mx.sym.var("s")
+    with pytest.raises(
+        ArgumentError, match=r"stack: data must be an NDArray, got list; give the arrays one by one: nd.stack\(\*arrays\)$"
+    ):
+        nd.stack(x, [x, x])
+    with pytest.raises(
+        ArgumentError, match=r"dot: rhs must be an NDArray, got list; join them with nd.stack\(\*arrays\) or nd.concat"
+    ):
+        nd.dot(x, [x, x])
+    with pytest.raises(
+        ArgumentError, match=r"stack: data is .*, a Symbol is wanted; give the symbols one by one: sym.stack\(\*symbols\)$"
+    ):
+        mx.sym.stack(s, [s, s])
 
 
 def test_text_is_understood_as_in_mxnet() -> None:

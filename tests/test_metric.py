@@ -223,6 +223,24 @@ def test_a_metric_of_ones_own():
 
 
 @pytest.mark.parametrize(
+    "made",
+    [
+        metric.Accuracy(), metric.TopKAccuracy(2), metric.F1(), metric.MCC(), metric.PCC(), metric.CrossEntropy(),
+        metric.NegativeLogLikelihood(), metric.Perplexity(None), metric.PearsonCorrelation(),
+    ],
+    ids=lambda made: type(made).__name__,
+)  # fmt: skip
+def test_swapped_arguments(made):
+    labels, preds = nd.array([0, 1, 1]), nd.array([[0.2, 0.8], [0.3, 0.7], [0.6, 0.4]])
+    text = rf"^{type(made).__name__}.update\(labels, preds\): .*; labels have shapes \[\(3, 2\)\], preds \[\(3,\)\]; the labels come first"
+    for swapped in ((preds, labels), ([preds], [labels])):
+        with pytest.raises(ValueError, match=text):
+            made.update(*swapped)
+    with pytest.raises(ValueError, match=r"MAE.update\(labels, preds\): .*; labels have shapes \[\(3,\)\], preds \[\(2,\)\]$"):
+        metric.MAE().update([labels], [nd.ones((2,))])
+
+
+@pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (lambda: metric.create("accurate"), ValueError, "no metric is called 'accurate'"),

@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--teaching", action="store_true", help="and the assignment, its checks and the pages for teachers")
     parser.add_argument("--no-open", dest="open", action="store_false", help="copy only, do not start JupyterLab")
+    parser.set_defaults(other_options="an option of JupyterLab is given as in --jupyter=--no-browser")
     parser.add_argument(
         "--jupyter", metavar="OPTION", action="append", default=[], help="an option for JupyterLab, as in --jupyter=--no-browser"
     )

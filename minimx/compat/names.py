@@ -1,10 +1,11 @@
 """The recorded names of MXNet 1.9.1, and how minimx compares: `python -m minimx names PATTERN`.
 
-mxnet-1.9.1.txt has a paragraph for every module and class of MXNet, `module gluon.nn` or `class nd.NDArray`, and for the registry of
-operators. The indented lines under it are the names in it, separated by spaces. A callable that was not listed before has its parameters
-behind it, as Python writes them: `Dense(units,activation=None,use_bias=True)`; a default that is no plain value is left out,
-`(data=None,axis=)`. The parameters that every operator has, `out`, `name`, `attr`, are left out, too. Paths are those below mxnet, with
-`nd` for `ndarray` and `sym` for `symbol`.
+mxnet-1.9.1.txt has a paragraph for every module and class of MXNet, `module gluon.nn` or `class gluon.HybridBlock(gluon.Block)`, with
+its public bases in the order in which Python looks a method up, and for the registry of operators. The indented lines under it are the
+names in it, separated by spaces; those of a class are its own and those of bases that are not public. A callable that was not listed before
+has its parameters behind it, as Python writes them: `Dense(units,activation=None,use_bias=True)`; a default that is no plain value is left
+out, `(data=None,axis=)`. The parameters that every operator has, `out`, `name`, `attr`, are left out, too. Paths are those below mxnet,
+with `nd` for `ndarray` and `sym` for `symbol`.
 
 A test compares every one of them with what minimx has under the same path: it is there and takes the same parameters in the same order
 with the same defaults, or it stands in the table of differences.
@@ -87,7 +88,8 @@ def _split(text: str, separator: str = ",") -> list[str]:
 def record() -> dict[str, Name]:
     """All recorded names by path; those of operators begin with "operators."."""
     found: dict[str, Name] = {}
-    for path, entries in _paragraphs():
+    for head, entries in _paragraphs():
+        path = head.partition(" ")[2].partition("(")[0] if head != OPERATORS else OPERATORS
         for entry in _split(entries, " "):
             name, bracket, rest = entry.partition("(")
             full = f"{path}.{name}".lstrip(".")
@@ -98,19 +100,41 @@ def record() -> dict[str, Name]:
 @functools.cache
 def modules() -> tuple[str, ...]:
     """The paths of all recorded modules, but that of mxnet itself."""
-    lines = RECORD.read_text(encoding="utf-8").splitlines()
-    return tuple(line.partition(" ")[2] for line in lines if line.startswith("module "))
+    return tuple(head.partition(" ")[2] for head, _ in _paragraphs() if head.startswith("module "))
+
+
+@functools.cache
+def bases() -> dict[str, tuple[str, ...]]:
+    """The public bases of every recorded class, in the order in which a method is looked up."""
+    heads = [head.partition(" ")[2] for head, _ in _paragraphs() if head.startswith("class ")]
+    return {head.partition("(")[0]: tuple(_split(head.partition("(")[2].rstrip(")"))) for head in heads}
+
+
+def inherited(pattern: str) -> dict[str, Name]:
+    """The methods that classes have from a base, by their paths, `gluon.nn.Dense.initialize`, each with the name of its base's.
+
+    **Args** `pattern`: a method of a class; the class may be the end of a path, as in `Dense.initialize`.
+    """
+    owner, _, method = pattern.rpartition(".")
+    found = {}
+    for cls, above in bases().items():
+        if owner and method and f".{cls}".endswith(f".{owner}"):
+            there = next((record()[f"{base}.{method}"] for base in above if f"{base}.{method}" in record()), None)
+            if there is not None:
+                found[f"{cls}.{method}"] = there
+    return found
 
 
 def _paragraphs() -> Iterator[tuple[str, str]]:
-    path, entries = "", ""
+    """The first line of each paragraph, and what follows."""
+    head, entries = "", ""
     for line in RECORD.read_text(encoding="utf-8").splitlines():
         if line.startswith(" "):
             entries += line[1:]
         elif not line.startswith("#"):
-            yield path, entries
-            path, entries = line.partition(" ")[2] if line != OPERATORS else OPERATORS, ""
-    yield path, entries
+            yield head, entries
+            head, entries = line, ""
+    yield head, entries
 
 
 # ---- the comparison
@@ -194,7 +218,7 @@ def _compare(theirs: tuple[Parameter, ...], ours: list[inspect.Parameter], opera
     by_name = {each.name: each for each in ours}
     takes_any = any(each.kind is each.VAR_KEYWORD for each in ours)
     takes_all = takes_any and any(each.kind is each.VAR_POSITIONAL for each in ours)
-    asks_any = any(name.startswith("**") for name, _ in theirs)
+    asks_any = any(name.startswith("*") for name, _ in theirs)
     positional = True
     for index, (name, default) in enumerate(theirs):
         if name.startswith("*"):
@@ -266,13 +290,20 @@ def main(patterns: list[str], different: bool = False) -> int:
 
 
 def _unrecorded(patterns: list[str]) -> int:
-    """Answer for names that are not recorded: those of a module that is absent altogether, such as mx.np, and those that nobody has."""
+    """Answer for names that are not recorded: of a module that is absent altogether, such as mx.np, of methods that a class has from a
+    base, and those that nobody has.
+    """
     status = 0
     for each in patterns:
         plain = _plain_path(each)
         row = differences.find(plain)
         if row is not None and row.absent:
             print(f"mx.{plain:<40} {described(plain)}")
+            continue
+        methods = {path: name for spelling in _spellings(each) for path, name in inherited(spelling).items()}
+        for path, name in methods.items():
+            print(f"mx.{path:<40} {described_inherited(path, name)}")
+        if methods:
             continue
         near = difflib.get_close_matches(
             differences.canonical(plain), [name for name in record() if not name.startswith(OPERATORS)], 3, 0.7
@@ -314,3 +345,12 @@ def described(path: str) -> str:
         return f"{'absent: ' if noted.absent else ''}{noted.note}"
     found = difference(record()[path])
     return AS_IN_MXNET if found is None else found
+
+
+def described_inherited(path: str, name: Name) -> str:
+    """In words: how minimx has a method that MXNet's class has from a base. **Args** `name`: the base's."""
+    noted = differences.find(path)
+    if noted is None:
+        noted = differences.find(name.path)
+    found = difference(Name(path, name.parameters)) if noted is None else f"{'absent: ' if noted.absent else ''}{noted.note}"
+    return f"{found or AS_IN_MXNET} (it comes from {name.path.rpartition('.')[0]})"

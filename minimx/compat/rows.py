@@ -109,10 +109,11 @@ INSIDE = (
         "base.MXCallbackList base.add_fileline_to_docstring base.build_param_doc base.c2pyerror base.c_array base.c_array_buf "
         "base.c_handle_array base.c_str base.c_str_array base.check_call base.ctypes2buffer base.ctypes2numpy_shared "
         "base.error_types base.get_last_ffi_error base.mx_float_p base.register_error base.with_metaclass nd.CachedOp.handle "
-        "nd.CachedOp.is_np_sym nd.DLContext nd.DLDataType nd.DLManagedTensor nd.DLTensor base.classproperty "
-        "profiler.profiler_kvstore_handle profiler.set_kvstore_handle",
+        "nd.CachedOp.is_np_sym nd.NDArray.handle sym.Symbol.handle nd.DLContext nd.DLDataType nd.DLManagedTensor nd.DLTensor "
+        "base.classproperty profiler.profiler_kvstore_handle profiler.set_kvstore_handle",
         _C_LIBRARY,
     ),
+    Row("nd.NDArray.writable", "every array can be written to"),
     Row(
         "libinfo.find_conf_path libinfo.find_include_path libinfo.find_lib_path",
         "minimx is Python, and has no shared library to link to",

@@ -47,6 +47,15 @@ def _chosen(name: str, given: Mapping[str, Any]) -> tuple[str, Options]:
     return backend.name, options
 
 
+def fits(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a function with this signature can be called with these arguments."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
 class HybridBlock(TracedBlock):
     """The base of all layers and networks that can be hybridized. A subclass overrides `hybrid_forward`.
 
@@ -256,6 +265,10 @@ class HybridBlock(TracedBlock):
             signature.bind(nd, *args, **self._reg_params)
         except TypeError as misfit:
             takes = f"{type(self).__name__}.hybrid_forward takes {signature}"
+            if next(iter(signature.parameters), None) != "F" and fits(signature, args, self._reg_params):
+                raise ArgumentError(
+                    f"{self.name}: {takes}; its first argument must be F, which is mx.nd or mx.sym: hybrid_forward(self, F, x, ...)"
+                ) from None
             odd = [name for name in self._reg_params if name not in signature.parameters]
             if odd:
                 raise ArgumentError(

@@ -8,13 +8,16 @@ so nothing is averaged over samples here. Book: chapter 4.
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from .. import nd
 from ..base import ArgumentError, ShapeError
+from ..op import Shape
 from .block import HybridBlock
 
 __all__ = [
@@ -62,6 +65,20 @@ class Loss(HybridBlock):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
+
+    def __call__(self, *args: Any) -> Any:
+        """The loss of each sample. **Raises** ValueError for shapes that do not fit, which names the arguments."""
+        try:
+            return super().__call__(*args)
+        except ShapeError as error:
+            names = list(inspect.signature(self.hybrid_forward).parameters)[1:]
+            given = {name: each.shape for name, each in zip(names, args) if isinstance(each, nd.NDArray)}
+            shapes = ", ".join(f"{name} has shape {shape}" for name, shape in given.items())
+            raise type(error)(f"{type(self).__name__}: {shapes}{self._advice(given)}: {error}" if given else str(error)) from None
+
+    def _advice(self, shapes: Mapping[str, Shape]) -> str:
+        """What to do about arguments of these shapes, which do not fit, as a part of a message."""
+        return ""
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The loss of each sample."""
@@ -209,6 +226,17 @@ class SoftmaxCrossEntropyLoss(Loss):
         self._axis = axis
         self._sparse_label = sparse_label
         self._from_logits = from_logits
+
+    def _advice(self, shapes: Mapping[str, Shape]) -> str:
+        pred, label = shapes.get("pred", ()), shapes.get("label", ())
+        name = type(self).__name__
+        if self._sparse_label and label and label == pred:
+            return f"; a label in the shape of pred, such as a one-hot one, wants {name}(sparse_label=False)"
+        if not self._sparse_label and len(label) < len(pred):
+            return f"; a label that holds numbers of classes wants {name}(sparse_label=True)"
+        if len(label) > len(pred):
+            return "; the prediction comes first: loss(pred, label)"
+        return ""
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         logarithm = pred if self._from_logits else F.log_softmax(pred, axis=self._axis)

@@ -48,6 +48,8 @@ class Block:
     _forward_is_traced = False  # whether a call runs a graph of `forward` in its place: see HybridBlock
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
+        if prefix is not None and not isinstance(prefix, str):
+            raise ArgumentError(f"{type(self).__name__}: prefix must be a string, got {shown(prefix)}")
         self._empty_prefix = prefix == ""
         self._prefix, self._params = _BlockScope.create(prefix, params, self._alias())
         self._name = self._prefix.removesuffix("_")

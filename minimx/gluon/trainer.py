@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import optimizer as opt
+from .. import autograd, optimizer as opt
 from ..base import ArgumentError, DeviceError, MXNetError, env_int, shown
 from ..device import Context
 from ..fields import converted
@@ -20,6 +20,12 @@ from ..parallel.kvstore import in_file, read_states, write_states
 from .parameter import Parameter, ParameterDict, ParameterError
 
 __all__ = ["StaleGradientError", "Trainer"]
+
+
+#: How the message about stale gradients begins where there is no other one.
+NO_BACKWARD = (
+    "No gradient was written since the last step: backward() was not called, or the loss was computed outside autograd.record(). "
+)
 
 
 class StaleGradientError(MXNetError, UserWarning):
@@ -189,8 +195,9 @@ class Trainer:
 
         To be called after `backward` and outside `record`. **Args** `batch_size`: of all devices together; 1 if the loss is a mean
         already. `ignore_stale_grad`: parameters whose gradient no backward wrote since the last step stay as they are. **Raises**
-        UserWarning for such a parameter otherwise, and then nothing is updated.
+        UserWarning for such a parameter otherwise, and then nothing is updated; MXNetError inside `record`.
         """
+        require_not_recording("step")
         self._check_and_rescale_grad(self._scale / as_batch_size("step", batch_size))
         self._begin()
         if not ignore_stale_grad:
@@ -212,6 +219,7 @@ class Trainer:
 
         **Args** and **Raises** as `step`; AssertionError if the store updates.
         """
+        require_not_recording("update")
         self._begin()
         self._refuse_on_kvstore("update()")
         self._check_and_rescale_grad(self._scale / as_batch_size("update", batch_size))
@@ -236,15 +244,17 @@ class Trainer:
 
     def _check_fresh(self) -> None:
         """Raise StaleGradientError unless all gradients were written since the last step."""
-        for _, param in self._trained():
-            for array in self._arrays(param):
-                if not array._fresh_grad:
-                    raise StaleGradientError(
-                        f"Gradient of Parameter `{param.name}` on context {array.context} has not been updated by backward since last "
-                        "`step`. This could mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this "
-                        "iteration. If you are intentionally only using a subset, call step with ignore_stale_grad=True to suppress this "
-                        "warning and skip updating of Parameters with stale gradient"
-                    )
+        arrays = [(param, array) for _, param in self._trained() for array in self._arrays(param)]
+        stale = [(param, array) for param, array in arrays if not array._fresh_grad]
+        if stale:
+            param, array = stale[0]
+            cause = NO_BACKWARD if len(stale) == len(arrays) else ""
+            raise StaleGradientError(
+                f"{cause}Gradient of Parameter `{param.name}` on context {array.context} has not been updated by backward since last "
+                "`step`. This could mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this "
+                "iteration. If you are intentionally only using a subset, call step with ignore_stale_grad=True to suppress this "
+                "warning and skip updating of Parameters with stale gradient"
+            )
 
     def _arrays(self, param: Parameter) -> list[NDArray]:
         """The values of a parameter, one for each device of this trainer."""
@@ -348,6 +358,14 @@ class Trainer:
                 updater.optimizer = self._updaters[0].optimizer
             self._optimizer = self._updaters[0].optimizer
         self._optimizer.param_dict = dict(enumerate(self._params))
+
+
+def require_not_recording(method: str) -> None:
+    """Raise MXNetError inside `autograd.record()`: weights that are in the graph cannot be overwritten."""
+    if autograd.is_recording():
+        raise MXNetError(
+            f"Trainer.{method}: weights cannot be updated inside autograd.record(); call it after the with block and loss.backward()"
+        )
 
 
 def as_batch_size(method: str, batch_size: Any) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from .. import autograd, initializer, nd, sym
 from ..base import ArgumentError, DeviceError, MXNetError, ShapeError, as_dtype
 from ..device import Context, cpu, current_context
+from ..fields import converted
 from ..initializer import InitDesc, Initializer
 from ..nd import NDArray
 from ..op import Shape
@@ -32,6 +33,12 @@ class DeferredInitializationError(MXNetError):
 
 class ParameterError(MXNetError, AssertionError, ValueError):
     """A parameter, or a file of parameters, that does not fit. (MXNet asserts: hence the second base.)"""
+
+
+def require_length(layer: Any, argument: str, value: Any) -> None:
+    """Raise ArgumentError unless `value`, an argument of `layer`, is an integer above 0."""
+    if converted(type(layer).__name__, argument, "int", value) < 1:
+        raise ArgumentError(f"{type(layer).__name__}: {argument} is {value}, wants 1 or more")
 
 
 def is_known(shape: Shape | None) -> bool:

@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 
 from ..base import ArgumentError
-from .metric import EvalMetric, MetricArgumentError, MetricShapeError, Values, alias, as_values, check_label_shapes, register
+from .metric import (
+    EvalMetric,
+    MetricArgumentError,
+    MetricShapeError,
+    Values,
+    alias,
+    as_values,
+    check_label_shapes,
+    naming_shapes,
+    register,
+)
 
 __all__ = ["F1", "MCC", "PCC", "Accuracy", "TopKAccuracy"]
 
@@ -30,6 +40,7 @@ class Accuracy(EvalMetric):
         super().__init__(name, output_names, label_names, axis=axis, has_global_stats=True)
         self.axis = axis
 
+    @naming_shapes
     def update(self, labels: Any, preds: Any) -> None:
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds):
@@ -61,6 +72,7 @@ class TopKAccuracy(EvalMetric):
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "name": self.name.removesuffix(f"_{self.top_k}")}
 
+    @naming_shapes
     def update(self, labels: Any, preds: Any) -> None:
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds):
@@ -131,6 +143,7 @@ class BinaryMetric(EvalMetric):
         self.counts = Counts()
         super().reset_local()
 
+    @naming_shapes
     def update(self, labels: Any, preds: Any) -> None:
         labels, preds = check_label_shapes(labels, preds, True)
         batch = Counts()
@@ -202,6 +215,7 @@ class PCC(EvalMetric):
         self.lcm: Values = np.zeros((2, 2))
         super().reset_local()
 
+    @naming_shapes
     def update(self, labels: Any, preds: Any) -> None:
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds):

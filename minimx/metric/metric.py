@@ -8,13 +8,14 @@ chapter 4.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy
 
-from ..base import ArgumentError, ShapeError
+from ..base import ArgumentError, MXNetError, ShapeError
 from ..nd import NDArray
 from ..registry import Registry
 
@@ -43,6 +44,32 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     if wrap:
         labels, preds = ([each] if isinstance(each, NDArray) else each for each in (labels, preds))
     return labels, preds
+
+
+def naming_shapes(update: Callable[[Any, Any, Any], None]) -> Callable[[Any, Any, Any], None]:
+    """A decorator of `update`: errors about shapes say which metric it is, and what the shapes of its arguments are."""
+
+    @functools.wraps(update)
+    def checked(self: Any, labels: Any, preds: Any) -> None:
+        try:
+            update(self, labels, preds)
+        except ValueError as error:
+            if isinstance(error, MXNetError) and not isinstance(error, ShapeError):
+                raise
+            wanted, found = shapes_of(labels), shapes_of(preds)
+            swapped = any(len(label) > len(pred) for label, pred in zip(wanted, found))
+            raise MetricShapeError(
+                f"{type(self).__name__}.update(labels, preds): {error}; labels have shapes {wanted}, preds {found}"
+                + ("; the labels come first, are they swapped?" if swapped else "")
+            ) from None
+
+    return checked
+
+
+def shapes_of(arrays: Any) -> list[tuple[int, ...]]:
+    """The shapes of arrays in a list, or of a single one."""
+    listed = [arrays] if hasattr(arrays, "shape") else arrays
+    return [getattr(each, "shape", ()) for each in listed]
 
 
 def as_values(array: Any) -> Values:

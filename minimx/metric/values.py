@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base import ArgumentError
-from .metric import EvalMetric, MetricShapeError, Values, alias, as_values, check_label_shapes, register
+from .metric import EvalMetric, MetricShapeError, Values, alias, as_values, check_label_shapes, naming_shapes, register
 
 __all__ = ["MAE", "MSE", "RMSE", "CrossEntropy", "NegativeLogLikelihood", "PearsonCorrelation", "Perplexity"]
 
@@ -33,6 +33,7 @@ class Perplexity(EvalMetric):
         self.ignore_label = ignore_label
         self.axis = axis
 
+    @naming_shapes
     def update(self, labels: Any, preds: Any) -> None:
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds):
@@ -65,6 +66,7 @@ class CrossEntropy(EvalMetric):
         super().__init__(name, output_names, label_names, eps=eps, has_global_stats=True)
         self.eps = eps
 
+    @naming_shapes
     def update(self, labels: Any, preds: Any) -> None:
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds):
@@ -96,6 +98,7 @@ class DifferenceMetric(EvalMetric):
     def _of(self, difference: Values) -> Any:
         raise NotImplementedError
 
+    @naming_shapes
     def update(self, labels: Any, preds: Any) -> None:
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds):
@@ -173,6 +176,7 @@ class PearsonCorrelation(EvalMetric):
         self.moments = Moments()
         super().reset_local()
 
+    @naming_shapes
     def update(self, labels: Any, preds: Any) -> None:
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds):

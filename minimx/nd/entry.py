@@ -21,7 +21,7 @@ from ..engine import streams
 from ..engine.events import watch, watched
 from ..engine.front import submit, value_of, wait as engine_wait
 from ..engine.var import Failure, Var, View, window
-from ..op import Op, Spec, Tensor, kind_of
+from ..op import Op, Spec, Tensor, advice_on_list, kind_of
 from ..ops.creation import require_storable
 from ..rules import require_given
 from ..seeds import Key, next_key
@@ -107,7 +107,8 @@ def wrong_operand(op: Op, operands: Sequence[Any], position: int) -> NoReturn:
         raise ArgumentError(
             f"{op.name}: {name} is a {type(operand).__name__} and another operand an NDArray; they cannot be mixed"
         )
-    raise ArgumentError(f"{op.name}: {name} must be an NDArray, got {kind_of(operand)}; make one with nd.array(...)")
+    advice = advice_on_list(operand, op) or "; make one with nd.array(...)"
+    raise ArgumentError(f"{op.name}: {name} must be an NDArray, got {kind_of(operand)}{advice}")
 
 
 def invoke(

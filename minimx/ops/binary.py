@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..op import Array, How, Kind, Op, Spec, T, apply, register
+from ..op import Array, How, Kind, Op, Spec, T, also_called, apply, register
 from ..rules import same_dtype, same_shape, unified
 from .forms import NUMBERS, Broadcast, Elementwise, Forms, Function, ReversedScalar, Scalar, copy, require_kind
 
@@ -186,7 +186,7 @@ def broadcast_add(lhs: T, rhs: T, **how: Unpack[How]) -> T:
     return apply(BroadcastAdd(), lhs, rhs, **how)
 
 
-broadcast_plus = broadcast_add
+broadcast_plus = also_called("broadcast_plus", broadcast_add)
 
 
 def add(lhs: T | float, rhs: T | float, **how: Unpack[How]) -> T:
@@ -214,7 +214,7 @@ def broadcast_sub(lhs: T, rhs: T, **how: Unpack[How]) -> T:
     return apply(BroadcastSubtract(), lhs, rhs, **how)
 
 
-broadcast_minus = broadcast_sub
+broadcast_minus = also_called("broadcast_minus", broadcast_sub)
 
 
 def subtract(lhs: T | float, rhs: T | float, **how: Unpack[How]) -> T:
@@ -333,4 +333,4 @@ def add_n(*args: T, **how: Unpack[How]) -> T:
     return apply(AddN(), *args, **how)
 
 
-ElementWiseSum = add_n
+ElementWiseSum = also_called("ElementWiseSum", add_n)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, register
+from ..op import Array, How, Op, Shape, Spec, T, also_called, apply, register
 from ..rules import normalize_axis
 from .forms import unbroadcast
 from .reduce import Axes, as_axes
@@ -96,7 +96,7 @@ def broadcast_axis(data: T, axis: int | Sequence[int] = (), size: int | Sequence
     return apply(BroadcastAxis(as_shape(axis), as_shape(size)), data, **how)
 
 
-broadcast_axes = broadcast_axis
+broadcast_axes = also_called("broadcast_axes", broadcast_axis)
 
 
 @register("broadcast_like")

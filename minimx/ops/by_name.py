@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base import ArgumentError
 from ..fields import spelt
-from ..op import HOW, REGISTRY, Op, Tensor, is_node_key
+from ..op import KNOWN, REGISTRY, Op, Tensor, is_node_key
 from .distributions import Random
 
 Enter = Callable[[Op, Sequence[Any], dict[str, Any]], Any]  # an operator, its operands, and the keywords of a call
@@ -33,7 +33,7 @@ def function_for(module: str, name: str, enter: Enter) -> Callable[..., Any]:
                 f"{name}: {len(args)} arguments are given by position; name those that are no inputs: {', '.join(names)}"
             )
         attrs = dict(zip(names, rest))
-        for key in [key for key in kwargs if key not in HOW and key != "ctx" and not is_node_key(key)]:
+        for key in [key for key in kwargs if key not in KNOWN and key != "ctx" and not is_node_key(key)]:
             attrs[key] = kwargs.pop(key)
         return enter(cls.from_attrs(attrs), operands, kwargs)
 

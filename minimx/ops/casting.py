@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import FLOAT32, ArgumentError, DTypeLike, as_dtype
-from ..op import Array, How, Kind, Op, Spec, T, apply, register
+from ..op import Array, How, Kind, Op, Spec, T, also_called, apply, register
 from ..rules import same_dtype, same_shape, unified
 from .forms import ANY, Unary, copy, scratch
 
@@ -181,7 +181,7 @@ def stop_gradient(data: T, **how: Unpack[How]) -> T:
     return apply(StopGradient(), data, **how)
 
 
-BlockGrad = stop_gradient
+BlockGrad = also_called("BlockGrad", stop_gradient)
 
 
 @register("make_loss")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import MXNetError, OutOfRangeError, ShapeError
-from ..op import NOT_GIVEN, Array, How, Op, Spec, T, apply, attributes, register
+from ..op import NOT_GIVEN, Array, How, Op, Spec, T, also_called, apply, attributes, register
 from ..rules import filled, require_ndim
 from .checks import accurate, require_choice, require_float, require_input, require_shape
 
@@ -260,6 +260,6 @@ def CTCLoss(
     )
 
 
-ctc_loss = CTCLoss
+ctc_loss = also_called("ctc_loss", CTCLoss)
 
 __all__ = ["CTCLoss", "ctc_loss"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..op import NOT_GIVEN, Array, How, Shape, Spec, T, apply, register
+from ..op import NOT_GIVEN, Array, How, Shape, Spec, T, also_called, apply, register
 from .checks import require_choice
 from .conv import Convolution
 from .padding import pad
@@ -51,7 +51,7 @@ def BatchNorm_v1(
     return apply(op, data, gamma, beta, moving_mean, moving_var, **how)
 
 
-Convolution_v1 = Convolution
+Convolution_v1 = also_called("Convolution_v1", Convolution, __name__)
 
 
 @register("Pooling_v1")

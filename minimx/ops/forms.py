@@ -20,7 +20,7 @@ import numpy as np
 
 from ..base import ArgumentError, DTypeError, shown
 from ..fields import WORD, as_float
-from ..op import Array, Kind, Op, Spec, Tensor, apply, attributes
+from ..op import Array, Kind, Op, Spec, Tensor, advice_on_list, apply, attributes
 from ..rules import broadcast_shape, same_dtype, same_shape, unified
 
 # Which dtypes a function takes, by NumPy's letters of their kinds: b bool, i and u integers, f floating.
@@ -195,7 +195,9 @@ def as_number(value: Any, name: str = "scalar") -> float:
         raise ArgumentError(f"{name}: {shown(value)} is beyond all floating numbers") from None
     except (TypeError, ValueError):
         advice = (
-            "; nd.array(...) makes an NDArray of it, in a block params.get_constant()" if isinstance(value, np.ndarray) else ""
+            "; nd.array(...) makes an NDArray of it, in a block params.get_constant()"
+            if isinstance(value, np.ndarray)
+            else advice_on_list(value)
         )
         raise ArgumentError(f"{name}: an NDArray, a Symbol or a number is wanted, got {shown(value)}{advice}") from None
 
@@ -239,5 +241,5 @@ class Forms:
         else:
             op, operands, prefix = self.scalar(as_number(rhs, self.scalar.name)), [lhs], "_"
         if self.hint is not None:
-            how["hint"] = prefix + self.hint + ("scalar" if len(operands) == 1 else "")
-        return tensor._apply(op, operands, how)  # type: ignore[arg-type]  # `hint` and `broadcast` are for Symbol alone
+            how["_hint"] = prefix + self.hint + ("scalar" if len(operands) == 1 else "")
+        return tensor._apply(op, operands, how)  # type: ignore[arg-type]  # `_hint` and `broadcast` are for Symbol alone

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import FLOAT32, ArgumentError, DTypeError, OutOfRangeError, ShapeError, shown
-from ..op import Array, How, Op, Shape, Spec, T, Tensor, apply, beside, register
+from ..op import Array, How, Op, Shape, Spec, T, Tensor, also_called, apply, beside, register
 from ..rules import normalize_axis
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ def pick(data: T, index: T, axis: int | None = -1, keepdims: bool = False, mode:
     return apply(Pick(axis, keepdims, mode), data, index, **how)
 
 
-choose_element_0index = pick
+choose_element_0index = also_called("choose_element_0index", pick)
 
 
 @register("batch_take")

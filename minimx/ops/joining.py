@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
 from ..fields import converted
-from ..op import Array, How, Op, Shape, Spec, T, apply, beside, register
+from ..op import Array, How, Op, Shape, Spec, T, also_called, apply, beside, register
 from ..rules import normalize_axis, same_dtype, same_shape, unified
 from .products import joined
 from .reduce import Sum
@@ -253,7 +253,7 @@ def split(data: T, num_outputs: int, axis: int = 1, squeeze_axis: bool = False, 
     return apply(EqualParts(num_outputs, axis, squeeze_axis), data, **how)
 
 
-SliceChannel = split
+SliceChannel = also_called("SliceChannel", split)
 
 
 def split_v2(

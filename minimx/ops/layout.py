@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, register
+from ..op import Array, How, Op, Shape, Spec, T, also_called, apply, register
 from ..rules import normalize_axis, require_ndim
 from .shape import as_shape
 
@@ -109,7 +109,7 @@ def swapaxes(data: T, dim1: int = 0, dim2: int = 0, **how: Unpack[How]) -> T:
     return apply(AxisSwap(dim1, dim2), data, **how)
 
 
-SwapAxis = swapaxes
+SwapAxis = also_called("SwapAxis", swapaxes)
 
 
 class Blocks(Op):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, register
+from ..op import Array, How, Kind, Op, Shape, Spec, T, also_called, apply, register
 from ..rules import filled, normalize_axis, same_dtype
 from .binary import broadcast_mul
 from .linalg_packing import only_triangle, require_matrices, require_square
@@ -242,7 +242,7 @@ class Gemm2(Op):
 
     def vjp(self, g: Any, y: Any, A: Any, B: Any) -> tuple[Any, ...]:
         def product(lhs: Any, rhs: Any, transpose_a: bool, transpose_b: bool) -> Any:
-            return linalg_gemm2(lhs, rhs, transpose_a, transpose_b, self.alpha, self.axis)
+            return gemm2(lhs, rhs, transpose_a, transpose_b, self.alpha, self.axis)
 
         return product_vjp(product, g, A, B, self.transpose_a, self.transpose_b)
 
@@ -273,7 +273,7 @@ def _moved(shape: Shape, rows: int) -> Shape:
     return tuple(listed)
 
 
-def linalg_gemm2(
+def gemm2(
     A: T,
     B: T,
     transpose_a: bool = False,
@@ -321,7 +321,7 @@ class Gemm(Op):
         return (*self._product().vjp(g, y, A, B), g * self.beta)
 
 
-def linalg_gemm(
+def gemm(
     A: T,
     B: T,
     C: T,
@@ -362,10 +362,10 @@ class Syrk(Op):
 
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
         both = g + transposed(g)
-        return (linalg_gemm2(A, both, alpha=self.alpha) if self.transpose else linalg_gemm2(both, A, alpha=self.alpha),)
+        return (gemm2(A, both, alpha=self.alpha) if self.transpose else gemm2(both, A, alpha=self.alpha),)
 
 
-def linalg_syrk(A: T, transpose: bool = False, alpha: float = 1.0, **how: Unpack[How]) -> T:
+def syrk(A: T, transpose: bool = False, alpha: float = 1.0, **how: Unpack[How]) -> T:
     """Products of matrices with their own transposes: `y = alpha A A'`, or `alpha A' A` if `transpose`.
 
     **Shapes** A (..., M, N), result (..., M, M), or (..., N, N) if `transpose`. **Gradient** `alpha (g + g') A`.
@@ -405,14 +405,14 @@ class Trmm(Op):
     def vjp(self, g: Any, y: Any, A: Any, B: Any) -> tuple[Any, ...]:
         # The factor M = triangle or its transpose gets g B' from the left and B' g from the right; if M is the transpose, so is that.
         first, second = (B, g) if self.rightside != self.transpose else (g, B)
-        to_factor = linalg_gemm2(first, second, self.rightside, not self.rightside, self.alpha)
+        to_factor = gemm2(first, second, self.rightside, not self.rightside, self.alpha)
         return (
             only_triangle(to_factor, self.lower),
-            linalg_trmm(A, g, not self.transpose, self.rightside, self.lower, self.alpha),
+            trmm(A, g, not self.transpose, self.rightside, self.lower, self.alpha),
         )
 
 
-def linalg_trmm(
+def trmm(
     A: T,
     B: T,
     transpose: bool = False,
@@ -486,4 +486,13 @@ def khatri_rao(*args: T, **how: Unpack[How]) -> T:
     return apply(KhatriRao(), *args, **how)
 
 
-__all__ = ["batch_dot", "dot", "khatri_rao", "linalg_gemm", "linalg_gemm2", "linalg_syrk", "linalg_trmm"]
+# ---- the same functions in MXNet's flat namespaces: `nd.linalg_gemm2`
+
+linalg_gemm2 = also_called("linalg_gemm2", gemm2)
+linalg_gemm = also_called("linalg_gemm", gemm)
+linalg_syrk = also_called("linalg_syrk", syrk)
+linalg_trmm = also_called("linalg_trmm", trmm)
+
+__all__ = [
+    "batch_dot", "dot", "gemm", "gemm2", "khatri_rao", "linalg_gemm", "linalg_gemm2", "linalg_syrk", "linalg_trmm", "syrk", "trmm",
+]  # fmt: skip

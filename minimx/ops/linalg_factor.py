@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import MXNetError, ShapeError
-from ..op import Array, How, Kind, Op, Spec, T, apply, register
+from ..op import Array, How, Kind, Op, Spec, T, also_called, apply, register
 from .binary import broadcast_div, broadcast_mul, broadcast_sub
-from .linalg import linalg_gemm2, swapped, transposed, widened
-from .linalg_packing import linalg_extractdiag, linalg_makediag, only_triangle, require_matrices, require_square
+from .linalg import gemm2, swapped, transposed, widened
+from .linalg_packing import extractdiag, makediag, only_triangle, require_matrices, require_square
 from .products import matmul
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def solve_lower(xp: Any, triangle: Array, right: Array) -> Array:
 def mirrored(x: Any) -> Any:
     """The symmetric matrices whose lower triangles are those of `x`; a tensor."""
     triangle = only_triangle(x)
-    return triangle + transposed(triangle) - linalg_makediag(linalg_extractdiag(x))
+    return triangle + transposed(triangle) - makediag(extractdiag(x))
 
 
 # ---- Cholesky
@@ -78,11 +78,11 @@ class Potrf(Op):
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
         if not self.lower:
             return (transposed(Potrf().vjp(transposed(g), transposed(y), A)[0]),)
-        inner = mirrored(linalg_gemm2(y, g, transpose_a=True)) * 0.5
-        return (linalg_trsm(y, linalg_trsm(y, inner, rightside=True), transpose=True),)
+        inner = mirrored(gemm2(y, g, transpose_a=True)) * 0.5
+        return (trsm(y, trsm(y, inner, rightside=True), transpose=True),)
 
 
-def linalg_potrf(A: T, lower: bool = True, **how: Unpack[How]) -> T:
+def potrf(A: T, lower: bool = True, **how: Unpack[How]) -> T:
     """Cholesky factors of symmetric positive definite matrices: lower triangular L with `A = L L'`.
 
     Only the lower triangle of A is read. **Shapes** A and result (..., N, N). **Args** lower: False reads the upper triangle, and returns
@@ -112,9 +112,9 @@ class Potri(Op):
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
         if not self.lower:
             return (transposed(Potri().vjp(g, y, transposed(A))[0]),)
-        outer = linalg_gemm2(y, g + transposed(g), alpha=-1.0)
+        outer = gemm2(y, g + transposed(g), alpha=-1.0)
         # With y = (A A')^-1 the factor that is left over is y A = A'^-1, which one triangular solve applies.
-        return (only_triangle(linalg_trsm(A, outer, transpose=True, rightside=True)),)
+        return (only_triangle(trsm(A, outer, transpose=True, rightside=True)),)
 
 
 def _require_solvable(op: Op, xp: Any, triangle: Array) -> None:
@@ -122,7 +122,7 @@ def _require_solvable(op: Op, xp: Any, triangle: Array) -> None:
         raise MXNetError(f"{op.name}: A has no result: its diagonal has a zero, so it is singular")
 
 
-def linalg_potri(A: T, lower: bool = True, **how: Unpack[How]) -> T:
+def potri(A: T, lower: bool = True, **how: Unpack[How]) -> T:
     """Inverses of matrices that are given by their Cholesky factors: `y = (A A')^-1`, A lower triangular.
 
     **Shapes** A and result (..., N, N). **Args** lower: False for upper triangular A, and `y = (A' A)^-1`. **Raises** MXNetError, where
@@ -145,8 +145,8 @@ class SumLogDiag(Op):
         return logs.sum(-1).astype(A.dtype, copy=False).reshape(A.shape[:-2] or (1,))
 
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
-        diagonal = linalg_extractdiag(A)
-        return (linalg_makediag(broadcast_div(_beside(g, diagonal), diagonal)),)
+        diagonal = extractdiag(A)
+        return (makediag(broadcast_div(_beside(g, diagonal), diagonal)),)
 
 
 def _beside(scalars: Any, vectors: Any) -> Any:
@@ -154,7 +154,7 @@ def _beside(scalars: Any, vectors: Any) -> Any:
     return scalars.expand_dims(axis=len(scalars.shape)) if len(vectors.shape) > 1 else scalars
 
 
-def linalg_sumlogdiag(A: T, **how: Unpack[How]) -> T:
+def sumlogdiag(A: T, **how: Unpack[How]) -> T:
     """Sums of the logarithms of the diagonals: half the log determinant of `A A'` if A is a Cholesky factor.
 
     **Shapes** A (..., N, N), result (...), or (1,) for one matrix. **Gradient** `g / A[i, i]` on the diagonal.
@@ -202,13 +202,13 @@ class Trsm(Op):
 
     def vjp(self, g: Any, y: Any, A: Any, B: Any) -> tuple[Any, ...]:
         # W solves the transposed system for g; the factor M = triangle or its transpose gets -W y' from the left, -y' W from the right.
-        solved = linalg_trsm(A, g, not self.transpose, self.rightside, self.lower)
+        solved = trsm(A, g, not self.transpose, self.rightside, self.lower)
         first, second = (y, solved) if self.rightside != self.transpose else (solved, y)
-        to_factor = linalg_gemm2(first, second, self.rightside, not self.rightside, -1.0)
+        to_factor = gemm2(first, second, self.rightside, not self.rightside, -1.0)
         return only_triangle(to_factor, self.lower), solved * self.alpha
 
 
-def linalg_trsm(
+def trsm(
     A: T,
     B: T,
     transpose: bool = False,
@@ -255,18 +255,18 @@ class Gelqf(Op):
         # The part of A's change that keeps Q orthogonal is symmetric in disguise: only a lower triangle of it is free.
         inner, direct = None, None
         if to_l is not None:
-            inner = linalg_gemm2(l, to_l, transpose_a=True)
+            inner = gemm2(l, to_l, transpose_a=True)
         if to_q is not None:
             direct = to_q
-            turned = linalg_gemm2(to_q, q, transpose_b=True)
+            turned = gemm2(to_q, q, transpose_b=True)
             inner = inner - turned if inner is not None else -turned
-        total = linalg_gemm2(mirrored(inner), q)
+        total = gemm2(mirrored(inner), q)
         if direct is not None:
             total = total + direct
-        return (linalg_trsm(l, total, transpose=True),)
+        return (trsm(l, total, transpose=True),)
 
 
-def linalg_gelqf(A: T, **how: Unpack[How]) -> list[T]:
+def gelqf(A: T, **how: Unpack[How]) -> list[T]:
     """LQ factorizations: [Q, L] with `A = L Q`, L lower triangular, the rows of Q orthonormal.
 
     **Shapes** A and Q (..., M, N) with M <= N, L (..., M, M). **Gradient** `L'^-1 (gQ + S Q)`, S the symmetric matrix with the
@@ -299,18 +299,18 @@ class Syevd(Op):
 
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
         (to_vectors, to_values), (vectors, values) = g, y
-        inner = linalg_makediag(to_values) if to_values is not None else None
+        inner = makediag(to_values) if to_values is not None else None
         if to_vectors is not None:
             last = len(values.shape)
             # row i, column j: 1 / (value i - value j), and 0 where they coincide, where the vectors have no derivative
             gaps = broadcast_sub(values.expand_dims(axis=last), values.expand_dims(axis=last - 1))
-            turned = linalg_gemm2(to_vectors, vectors, transpose_b=True) * gaps / (gaps * gaps + (gaps == 0))
+            turned = gemm2(to_vectors, vectors, transpose_b=True) * gaps / (gaps * gaps + (gaps == 0))
             symmetric = (turned + transposed(turned)) * 0.5
             inner = symmetric if inner is None else inner + symmetric
-        return (linalg_gemm2(linalg_gemm2(vectors, inner, transpose_a=True), vectors),)
+        return (gemm2(gemm2(vectors, inner, transpose_a=True), vectors),)
 
 
-def linalg_syevd(A: T, **how: Unpack[How]) -> list[T]:
+def syevd(A: T, **how: Unpack[How]) -> list[T]:
     """Eigenvectors and eigenvalues of symmetric matrices: [U, L] with `A = U' diag(L) U`, L ascending, the rows of U orthonormal.
 
     Only the lower triangle of A is read. **Shapes** A and U (..., N, N), L (..., N).
@@ -336,10 +336,10 @@ class Inverse(Op):
         return xp.ascontiguousarray(inverse.astype(A.dtype, copy=False))
 
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
-        return (linalg_gemm2(linalg_gemm2(y, g, transpose_a=True), y, transpose_b=True, alpha=-1.0),)
+        return (gemm2(gemm2(y, g, transpose_a=True), y, transpose_b=True, alpha=-1.0),)
 
 
-def linalg_inverse(A: T, **how: Unpack[How]) -> T:
+def inverse(A: T, **how: Unpack[How]) -> T:
     """Inverses of square matrices.
 
     **Shapes** A and result (..., N, N). **Raises** MXNetError, where the result is read, if a matrix is singular.
@@ -351,9 +351,9 @@ def linalg_inverse(A: T, **how: Unpack[How]) -> T:
 def _inverse_transposed(A: Any, determinant: Any) -> Any:
     """`A'^-1`, and the identity where the determinant (or its sign) is 0, so that there is something to multiply by it."""
     singular = _for_matrices(determinant == 0, A)
-    identity = linalg_makediag(linalg_extractdiag(A).ones_like())
+    identity = makediag(extractdiag(A).ones_like())
     solvable = broadcast_mul(A, 1 - singular) + broadcast_mul(identity, singular)
-    return transposed(linalg_inverse(solvable))
+    return transposed(inverse(solvable))
 
 
 @register("_linalg_det", "linalg_det")
@@ -376,7 +376,7 @@ def _for_matrices(scalars: Any, matrices: Any) -> Any:
     return scalars.reshape((*matrices.shape[:-2], 1, 1))
 
 
-def linalg_det(A: T, **how: Unpack[How]) -> T:
+def det(A: T, **how: Unpack[How]) -> T:
     """Determinants of square matrices.
 
     **Shapes** A (..., N, N), result (...), or (1,) for one matrix. **Gradient** `g y A'^-1`, 0 where the determinant is 0 (as in
@@ -409,7 +409,7 @@ class SLogDet(Op):
         return (broadcast_mul(_for_matrices(g[1] * sign * sign, A), _inverse_transposed(A, sign)),)
 
 
-def linalg_slogdet(A: T, **how: Unpack[How]) -> list[T]:
+def slogdet(A: T, **how: Unpack[How]) -> list[T]:
     """Signs and logarithms of the moduli of determinants: [sign, log |det A|], (0, -inf) for a singular matrix.
 
     **Shapes** A (..., N, N), results (...), or (1,) for one matrix. **Gradient** `g A'^-1` from the logarithm, 0 where the sign
@@ -418,7 +418,19 @@ def linalg_slogdet(A: T, **how: Unpack[How]) -> list[T]:
     return apply(SLogDet(), A, **how)
 
 
+# ---- the same functions in MXNet's flat namespaces: `nd.linalg_potrf`
+
+linalg_potrf = also_called("linalg_potrf", potrf)
+linalg_potri = also_called("linalg_potri", potri)
+linalg_sumlogdiag = also_called("linalg_sumlogdiag", sumlogdiag)
+linalg_trsm = also_called("linalg_trsm", trsm)
+linalg_gelqf = also_called("linalg_gelqf", gelqf)
+linalg_syevd = also_called("linalg_syevd", syevd)
+linalg_inverse = also_called("linalg_inverse", inverse)
+linalg_det = also_called("linalg_det", det)
+linalg_slogdet = also_called("linalg_slogdet", slogdet)
+
 __all__ = [
-    "linalg_det", "linalg_gelqf", "linalg_inverse", "linalg_potrf", "linalg_potri", "linalg_slogdet", "linalg_sumlogdiag",
-    "linalg_syevd", "linalg_trsm",
+    "det", "gelqf", "inverse", "linalg_det", "linalg_gelqf", "linalg_inverse", "linalg_potrf", "linalg_potri", "linalg_slogdet",
+    "linalg_sumlogdiag", "linalg_syevd", "linalg_trsm", "potrf", "potri", "slogdet", "sumlogdiag", "syevd", "trsm",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import DTypeError, ShapeError
-from ..op import Array, How, Op, Spec, T, apply, register
+from ..op import Array, How, Op, Spec, T, also_called, apply, register
 from ..rules import same_dtype
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ExtractDiag(Op):
         return xp.diagonal(A, self.offset, -2, -1).copy()
 
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
-        return (linalg_makediag(g, self.offset),)
+        return (makediag(g, self.offset),)
 
 
 def _length_at(op: Op, A: Spec, offset: int) -> int:
@@ -66,7 +66,7 @@ def _length_at(op: Op, A: Spec, offset: int) -> int:
     return length
 
 
-def linalg_extractdiag(A: T, offset: int = 0, **how: Unpack[How]) -> T:
+def extractdiag(A: T, offset: int = 0, **how: Unpack[How]) -> T:
     """A diagonal of each matrix of a stack: `y[..., i] = A[..., i, i + offset]`.
 
     **Shapes** A (..., N, N), result (..., N - |offset|). **Gradient** `makediag(g, offset)`. **Source** MXNet
@@ -95,7 +95,7 @@ class MakeDiag(Op):
         return result
 
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
-        return (linalg_extractdiag(g, self.offset),)
+        return (extractdiag(g, self.offset),)
 
 
 def _require_vectors(op: Op, A: Spec) -> None:
@@ -105,7 +105,7 @@ def _require_vectors(op: Op, A: Spec) -> None:
         raise ShapeError(f"{op.name}: A has shape {A.shape}, wants a last axis of at least 1 element")
 
 
-def linalg_makediag(A: T, offset: int = 0, **how: Unpack[How]) -> T:
+def makediag(A: T, offset: int = 0, **how: Unpack[How]) -> T:
     """Square matrices with a given diagonal, zero elsewhere: `y[..., i, i + offset] = A[..., i]`.
 
     **Shapes** A (..., N), result (..., N + |offset|, N + |offset|). **Gradient** `extractdiag(g, offset)`.
@@ -140,10 +140,10 @@ class ExtractTrian(Op):
         return xp.ascontiguousarray(A[..., rows, columns])
 
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
-        return (linalg_maketrian(g, self.offset, self.lower),)
+        return (maketrian(g, self.offset, self.lower),)
 
 
-def linalg_extracttrian(A: T, offset: int = 0, lower: bool = True, **how: Unpack[How]) -> T:
+def extracttrian(A: T, offset: int = 0, lower: bool = True, **how: Unpack[How]) -> T:
     """A triangle of each matrix of a stack, packed into a vector: rows of the lower one, or columns of the upper one.
 
     **Shapes** A (..., N, N), result (..., K (K + 1) / 2) with K = N - |offset|. **Args** `offset`: the triangle's diagonal; below
@@ -182,10 +182,10 @@ class MakeTrian(Op):
         return result
 
     def vjp(self, g: Any, y: Any, A: Any) -> tuple[Any, ...]:
-        return (linalg_extracttrian(g, self.offset, self.lower),)
+        return (extracttrian(g, self.offset, self.lower),)
 
 
-def linalg_maketrian(A: T, offset: int = 0, lower: bool = True, **how: Unpack[How]) -> T:
+def maketrian(A: T, offset: int = 0, lower: bool = True, **how: Unpack[How]) -> T:
     """Square matrices with a given triangle, zero elsewhere: the inverse of extracttrian.
 
     **Shapes** A (..., K (K + 1) / 2), result (..., N, N) with N = K + |offset|. **Gradient** `extracttrian(g)`.
@@ -196,7 +196,17 @@ def linalg_maketrian(A: T, offset: int = 0, lower: bool = True, **how: Unpack[Ho
 
 def only_triangle(x: Any, lower: bool = True) -> Any:
     """A stack of matrices with one triangle kept and zeros in the other; a tensor."""
-    return linalg_maketrian(linalg_extracttrian(x, lower=lower), lower=lower)
+    return maketrian(extracttrian(x, lower=lower), lower=lower)
 
 
-__all__ = ["linalg_extractdiag", "linalg_extracttrian", "linalg_makediag", "linalg_maketrian"]
+# ---- the same functions in MXNet's flat namespaces: `nd.linalg_extractdiag`
+
+linalg_extractdiag = also_called("linalg_extractdiag", extractdiag)
+linalg_makediag = also_called("linalg_makediag", makediag)
+linalg_extracttrian = also_called("linalg_extracttrian", extracttrian)
+linalg_maketrian = also_called("linalg_maketrian", maketrian)
+
+__all__ = [
+    "extractdiag", "extracttrian", "linalg_extractdiag", "linalg_extracttrian", "linalg_makediag", "linalg_maketrian", "makediag",
+    "maketrian",
+]  # fmt: skip

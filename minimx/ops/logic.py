@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import ArgumentError, DTypeError, ShapeError, shown
-from ..op import Array, How, Op, Spec, T, Tensor, apply, register
+from ..op import Array, How, Op, Spec, T, Tensor, advice_on_list, apply, register
 from .forms import ANY, Broadcast, Elementwise, Forms, Function, Scalar, Unary
 
 if TYPE_CHECKING:
@@ -389,7 +389,8 @@ def isfinite(data: T) -> T:
     **Shapes** data and result (...). **Source** MXNet `contrib.isfinite`.
     """
     if not isinstance(data, Tensor):
-        raise ArgumentError(f"isfinite: data must be an NDArray or a Symbol, got {shown(data)}; make one with nd.array(...)")
+        advice = advice_on_list(data) or "; make one with nd.array(...)"
+        raise ArgumentError(f"isfinite: data must be an NDArray or a Symbol, got {shown(data)}{advice}")
     return equal(data - data, 0)  # type: ignore[operator]  # every Tensor has `-`
 
 

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base import MXNetError, ShapeError
-from ..op import NOT_GIVEN, Array, How, Op, Shape, Spec, T, apply, attributes, register
+from ..op import NOT_GIVEN, Array, How, Op, Shape, Spec, T, also_called, apply, attributes, register
 from ..rules import filled, same_dtype
 from .binary import broadcast_div, broadcast_mul
 from .checks import accurate, require_choice, require_float
@@ -179,7 +179,7 @@ def SoftmaxOutput(
     return apply(op, data, label, **how)
 
 
-Softmax = SoftmaxOutput
+Softmax = also_called("Softmax", SoftmaxOutput)
 
 
 @register("softmax_cross_entropy")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, register
+from ..op import Array, How, Op, Shape, Spec, T, also_called, apply, register
 from ..rules import normalize_axis
 from .shape import as_shape
 from .slicing import Slices, Slicing, check_scalar, copied
@@ -57,7 +57,7 @@ def reverse(data: T, axis: int | Sequence[int], **how: Unpack[How]) -> T:
     return apply(Reverse(as_shape(axis)), data, **how)
 
 
-flip = reverse
+flip = also_called("flip", reverse)
 
 
 # ---- pad

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import ArgumentError, DTypeError, DTypeLike, ShapeError
-from ..op import Array, How, Kind, Op, Shape, Spec, T, apply, attributes, register
+from ..op import Array, How, Kind, Op, Shape, Spec, T, also_called, apply, attributes, register
 from ..rules import normalize_axes, normalize_axis
 from .binary import broadcast_mul
 from .logic import broadcast_equal
@@ -371,7 +371,7 @@ def sum(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = Fals
     return apply(Sum(as_axes(axis), keepdims, exclude), data, **how)
 
 
-sum_axis = sum
+sum_axis = also_called("sum_axis", sum)
 
 
 def mean(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = False, **how: Unpack[How]) -> T:
@@ -416,7 +416,7 @@ def max(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = Fals
     return apply(Max(as_axes(axis), keepdims, exclude), data, **how)
 
 
-max_axis = max
+max_axis = also_called("max_axis", max)
 
 
 def min(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = False, **how: Unpack[How]) -> T:
@@ -428,7 +428,7 @@ def min(data: T, axis: Axes = None, keepdims: bool = False, exclude: bool = Fals
     return apply(Min(as_axes(axis), keepdims, exclude), data, **how)
 
 
-min_axis = min
+min_axis = also_called("min_axis", min)
 
 
 def norm(data: T, ord: int = 2, axis: Axes = None, out_dtype: DTypeLike = None, keepdims: bool = False, **how: Unpack[How]) -> T:

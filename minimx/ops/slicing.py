@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..base import DTypeError, OutOfRangeError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, register
+from ..op import Array, How, Op, Shape, Spec, T, also_called, apply, register
 from ..rules import normalize_axis, same_dtype
 from .reduce import Axes
 from .shape import as_bounds, as_shape, resolve_slice
@@ -172,7 +172,7 @@ def slice(
     return apply(Slicing(as_bounds(begin), as_bounds(end), () if step is None else as_bounds(step)), data, **how)
 
 
-crop = slice
+crop = also_called("crop", slice)
 
 
 def slice_axis(data: T, axis: int, begin: int | None, end: int | None, **how: Unpack[How]) -> T:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..base import ArgumentError, ShapeError
-from ..op import Array, How, Op, Shape, Spec, T, apply, register
+from ..op import Array, How, Op, Shape, Spec, T, also_called, apply, register
 from .boxes import FORMATS, TOGETHER, Edges, edges_of, overlap
 from .checks import accurate, require_choice, require_float
 
@@ -307,6 +307,6 @@ def box_nms(
     return apply(op, data, **how)
 
 
-box_non_maximum_suppression = box_nms
+box_non_maximum_suppression = also_called("box_non_maximum_suppression", box_nms)
 
 __all__ = ["box_nms", "box_non_maximum_suppression"]

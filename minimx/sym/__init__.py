@@ -31,17 +31,16 @@ from .creation import (  # type: ignore[assignment]  # maximum, minimum, power: 
     zeros,
 )
 from .custom import Custom
+from .op import normal, uniform
 from .random import (
     random_exponential,
     random_gamma,
     random_generalized_negative_binomial,
     random_negative_binomial,
     random_normal,
-    random_normal as normal,
     random_poisson,
     random_randint,
     random_uniform,
-    random_uniform as uniform,
 )
 from .symbol import Symbol
 from .tape import get_symbol

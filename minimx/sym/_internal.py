@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..op import Op, apply
+from ..op import Op, also_called, apply
 from ..ops.by_name import function_for
 from .creation import created
 
@@ -21,4 +21,4 @@ def _enter(op: Op, operands: Sequence[Any], how: dict[str, Any]) -> Any:
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    return function_for(__name__, name, _enter)
+    return also_called(name, function_for(__name__, name, _enter))

@@ -18,13 +18,23 @@ from ..op import NODE_KEYS, Op
 
 # ---- names
 
-# Nodes are named after the function that was called, in lower case; here the operators that are called by another name than their own.
+# Nodes are named after the function that was called, in lower case; here the operators whose functions have another name than their own.
+# Where an operator has several functions, the others give their names along: see `also_called` in minimx/op.py.
 HINTS = {
     "BlockGrad": "stop_gradient", "SliceChannel": "split", "SwapAxis": "swapaxes", "_copy": "identity", "_np_cumsum": "cumsum",
-    "_ravel_multi_index": "ravel_multi_index", "_unravel_index": "unravel_index", "broadcast_axis": "broadcast_axes",
-    "reverse": "flip",
+    "_random_exponential_like": "exponential_like", "_random_gamma_like": "gamma_like",
+    "_random_generalized_negative_binomial_like": "generalized_negative_binomial_like",
+    "_random_negative_binomial_like": "negative_binomial_like", "_random_normal_like": "normal_like",
+    "_random_poisson_like": "poisson_like", "_random_uniform_like": "uniform_like",
+    "_ravel_multi_index": "ravel_multi_index", "_shuffle": "shuffle", "_unravel_index": "unravel_index",
 }  # fmt: skip
-PREFIXES = ("_contrib_", "_image_", "_linalg_")  # MXNet's modules: `sym.contrib.box_nms` is the operator `_contrib_box_nms`
+PREFIXES = (
+    "_contrib_",
+    "_image_",
+    "_linalg_",
+    "_sparse_",
+)  # MXNet's modules: `sym.contrib.box_nms` is the operator `_contrib_box_nms`
+PUBLIC = ("_random_pdf_", "_sample_")  # families whose functions are called as their operators, without the first underscore
 
 
 def hint_of(op: Op) -> str:
@@ -35,7 +45,7 @@ def hint_of(op: Op) -> str:
     for prefix in PREFIXES:
         if op.name.startswith(prefix):
             return op.name[len(prefix) :].lower()
-    return op.name.lower()
+    return op.name[1:] if op.name.startswith(PUBLIC) else op.name.lower()
 
 
 # Outputs are called `<node>_output`, several `<node>_output0`, `<node>_output1`, ...; here the operators whose outputs have names.

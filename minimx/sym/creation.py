@@ -84,14 +84,14 @@ def Group(symbols: Sequence[Symbol], create_fn: type[Symbol] = Symbol) -> Symbol
 
 
 def created(op: Op, given: dict[str, Any], how: dict[str, Any]) -> Symbol:
-    """A node of an operator without inputs, with the attributes `given` written down. `how`: name, attr, further attributes."""
-    unknown = {key for key in how if not is_node_key(key)} - {"name", "attr", "ctx"}
+    """A node of an operator without inputs, with the attributes `given` written down. `how`: name, attr, _hint, further attributes."""
+    unknown = {key for key in how if not is_node_key(key)} - {"name", "attr", "ctx", "_hint"}
     if how.get("stype", "default") == "default":
         unknown -= {"stype"}
     if unknown:
         raise ArgumentError(f"{op.name}: unknown argument {', '.join(sorted(unknown))}; it takes {', '.join(given)}, name, attr")
     texts = {key: attr_text(value) for key, value in given.items()}
-    return Symbol(apply_node(op, [], how.get("name"), None, given_attrs(op, how), texts).outputs)
+    return Symbol(apply_node(op, [], how.get("name"), how.get("_hint"), given_attrs(op, how), texts).outputs)
 
 
 def as_lengths(name: str, shape: ShapeLike) -> tuple[int, ...]:

@@ -6,11 +6,11 @@ Each function takes numbers as parameters, and a shape; or Symbols, and then dra
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ..base import ArgumentError, DTypeLike, as_dtype
-from ..op import is_node_key
-from ..ops import random as _ops
+from ..op import also_called, is_node_key
+from ..ops import random as _ops, sampling
 from ..ops.distributions import Random
 from ..ops.forms import as_number
 from ..ops.random import (
@@ -23,7 +23,6 @@ from ..ops.random import (
     uniform_like,
     whole,
 )
-from ..ops.sampling import sample_multinomial, shuffle
 from .creation import ShapeLike, as_open_shape, created
 from .symbol import Symbol
 
@@ -34,6 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 Parameter = float | Symbol
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _draw(
@@ -53,7 +53,8 @@ def _draw(
                 f"{of_numbers.name}: {symbols[0]} is a Symbol, {other} is not; wants both as Symbols or as numbers"
             )
         known = {key: value for key, value in how.items() if key in ("name", "attr") or is_node_key(key)}
-        return of_symbols(*parameters.values(), shape=shape, dtype=dtype, **known)
+        hint = f"_{of_symbols.__name__}"  # MXNet calls the operator, not the public function
+        return of_symbols(*parameters.values(), shape=shape, dtype=dtype, _hint=hint, **known)
     numbers = {name: as_number(value, f"{of_numbers.name}: {name}") for name, value in parameters.items()}
     lengths = as_open_shape(of_numbers.name, 1 if shape is None else shape)
     kind = None if dtype is None else as_dtype(dtype)
@@ -125,7 +126,7 @@ def multinomial(
 
     **Source** MXNet `sym.random.multinomial`, where `get_prob` is True unless given, as it is not in `nd.random`.
     """
-    return sample_multinomial(data, shape, get_prob, dtype, **how)
+    return sampling.sample_multinomial(data, shape, get_prob, dtype, **{"_hint": "_sample_multinomial", **how})
 
 
 def randint(low: int, high: int, shape: ShapeLike | None = None, dtype: DTypeLike = None, **how: Any) -> Symbol:
@@ -134,9 +135,19 @@ def randint(low: int, high: int, shape: ShapeLike | None = None, dtype: DTypeLik
     return _draw(_ops.RandomRandint, None, parameters, shape, dtype, how)
 
 
-# ---- MXNet's older names, with the arguments in another order
+def shuffle(data: Symbol, **how: Any) -> Symbol:
+    """A copy with the elements along the first axis in random order. **Source** MXNet `sym.random.shuffle`."""
+    return sampling.shuffle(data, **{"_hint": "_shuffle", **how})
 
 
+# ---- MXNet's older names, with the arguments in another order; nodes are named after them
+
+
+def _named(function: F) -> F:
+    return also_called(function.__name__, function)
+
+
+@_named
 def random_uniform(
     low: Parameter = 0.0,
     high: Parameter = 1.0,
@@ -149,6 +160,7 @@ def random_uniform(
     return uniform(low, high, shape, dtype, **how)
 
 
+@_named
 def random_normal(
     loc: Parameter = 0.0,
     scale: Parameter = 1.0,
@@ -161,6 +173,7 @@ def random_normal(
     return normal(loc, scale, shape, dtype, **how)
 
 
+@_named
 def random_poisson(
     lam: Parameter = 1.0,
     shape: ShapeLike | None = None,
@@ -172,6 +185,7 @@ def random_poisson(
     return poisson(lam, shape, dtype, **how)
 
 
+@_named
 def random_gamma(
     alpha: Parameter = 1.0,
     beta: Parameter = 1.0,
@@ -184,6 +198,7 @@ def random_gamma(
     return gamma(alpha, beta, shape, dtype, **how)
 
 
+@_named
 def random_negative_binomial(
     k: Any = 1,
     p: Parameter = 1.0,
@@ -196,6 +211,7 @@ def random_negative_binomial(
     return negative_binomial(k, p, shape, dtype, **how)
 
 
+@_named
 def random_generalized_negative_binomial(
     mu: Parameter = 1.0,
     alpha: Parameter = 1.0,
@@ -208,6 +224,7 @@ def random_generalized_negative_binomial(
     return generalized_negative_binomial(mu, alpha, shape, dtype, **how)
 
 
+@_named
 def random_randint(
     low: int,
     high: int,
@@ -220,6 +237,7 @@ def random_randint(
     return randint(low, high, shape, dtype, **how)
 
 
+@_named
 def random_exponential(
     lam: Parameter = 1.0, shape: ShapeLike | None = None, ctx: Any = None, dtype: DTypeLike = None, **how: Any
 ) -> Symbol:

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import autograd
 from ..base import ArgumentError, NotImplementedForSymbol, OutOfRangeError, as_dtype, shown
-from ..op import NODE_KEYS, Op, Tensor, open_calls
+from ..op import NODE_KEYS, Op, Tensor, advice_on_list, open_calls
 from ..ops import casting as _casting_ops, shape as _shape_ops
 from ..ops.fluent import Fluent
 from . import infer, serialize
@@ -66,6 +66,8 @@ class Symbol(Fluent):
     __slots__ = ("entries",)
 
     broadcasts: ClassVar[bool] = False
+    module: ClassVar[str] = "sym"
+    plural: ClassVar[str] = "symbols"
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self.entries = tuple(entries)
@@ -79,7 +81,7 @@ class Symbol(Fluent):
             raise ArgumentError(f"{op.name}: out= receives a value, and a Symbol has none")
         attr = given_attrs(op, how)
         entries = [_single(op, position, operand) for position, operand in enumerate(operands)]
-        node = apply_node(op, entries, how.get("name"), how.get("hint"), attr)
+        node = apply_node(op, entries, how.get("name"), how.get("_hint"), attr)
         node.broadcast = how.get("broadcast")
         return cls(node.outputs)
 
@@ -467,7 +469,7 @@ def _single(op: Op, position: int, operand: Any) -> Entry | None:
     if not isinstance(operand, Symbol):
         advice = "they cannot be mixed. In a block, make it with F, or as a constant with params.get_constant()"
         array = isinstance(operand, (Tensor, np.ndarray))
-        mixed = f" and another operand a Symbol; {advice}" if array else ", a Symbol is wanted"
+        mixed = f" and another operand a Symbol; {advice}" if array else f", a Symbol is wanted{advice_on_list(operand, op)}"
         raise ArgumentError(f"{op.name}: {name} is {shown(operand)}{mixed}")
     if len(operand.entries) != 1:
         raise ArgumentError(f"{op.name}: {name} is a Symbol of {len(operand.entries)} outputs, one is wanted; select it with [0]")

@@ -74,6 +74,27 @@ def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "nowhere is missing; install minimx again" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command_of", "hinted"),
+    [
+        (["book", "x", "--no-browser"], "book", True), (["book", "x", "y"], "book", False), (["names", "nd.dot", "--all"], "names", False),
+        (["doctor", "now"], "doctor", False), (["--fast"], "", False),
+    ],
+)  # fmt: skip
+def test_an_unknown_argument_shows_the_usage_of_its_command(
+    arguments: list[str], command_of: str, hinted: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["minimx", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        command.main()
+    assert caught.value.code == 2
+    usage, *_, said = capsys.readouterr().err.splitlines()
+    assert usage.startswith(f"usage: python -m minimx {command_of or '[-h]'}")
+    hint = "; an option of JupyterLab is given as in --jupyter=--no-browser" if hinted else ""
+    name = f"python -m minimx {command_of}".strip()
+    assert said == f"{name}: error: unrecognized arguments: {arguments[-1]}{hint}"
+
+
 def test_info_and_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("MINIMX_HOME", "somewhere")
     monkeypatch.setattr(sys, "argv", ["minimx", "info"])

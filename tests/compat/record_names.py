@@ -12,12 +12,13 @@ import contextlib
 import ctypes
 import importlib
 import inspect
+import itertools
 import pkgutil
 import re
 import sys
 import textwrap
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import mxnet
@@ -91,10 +92,14 @@ def signature(thing: Any, method: bool = False) -> str:
     return "(...)" if parts == ["*args", "**kwargs"] else f"({','.join(parts)})"
 
 
-def members(cls: type) -> list[str]:
-    """The public members that a class itself defines, with their signatures."""
+def members(cls: type, public: Mapping[type, str]) -> list[str]:
+    """The public members that a class defines, itself or in bases before the first public one, with their signatures."""
     found = []
-    for name, value in sorted(vars(cls).items()):
+    above = itertools.takewhile(lambda each: each not in public and ours(each), cls.__mro__[1:])
+    own: dict[str, Any] = {}
+    for each in reversed((cls, *above)):
+        own |= vars(each)
+    for name, value in sorted(own.items()):
         if (name.startswith("_") and name != "__call__") or name == "hybrid_forward":
             continue
         if isinstance(value, (staticmethod, classmethod)):
@@ -102,6 +107,11 @@ def members(cls: type) -> list[str]:
         else:
             found.append(name + (signature(value, True) if inspect.isfunction(value) else ""))
     return found
+
+
+def ours(cls: type) -> bool:
+    """Whether a class is MXNet's."""
+    return cls.__module__.split(".")[0] == "mxnet"
 
 
 # ---- the file
@@ -148,8 +158,16 @@ def main() -> None:
     print("# The public names of MXNet 1.9.1, recorded by tests/compat/record_names.py. Form: see names.py.")
     seen: set[int] = set()
     of_nd: dict[str, str] = {}
-    for path, module in modules().items():
-        own = {name: thing for name, thing in sorted(vars(module).items()) if belongs(name, thing, path, module)}
+    contents = {
+        path: {name: thing for name, thing in sorted(vars(module).items()) if belongs(name, thing, path, module)}
+        for path, module in modules().items()
+    }
+    public: dict[type, str] = {}
+    for path, own in contents.items():
+        for name, thing in own.items():
+            if inspect.isclass(thing):
+                public.setdefault(thing, f"{short(path)}.{name}".lstrip("."))
+    for path, own in contents.items():
         entries, classes = [], []
         for name, thing in own.items():
             known = id(thing) in seen or not callable(thing)
@@ -157,7 +175,7 @@ def main() -> None:
             if callable(thing) and not known:
                 seen.add(id(thing))
                 if inspect.isclass(thing):
-                    classes.append((name, thing))
+                    classes.append(thing)
             if path.startswith(("ndarray", "symbol", "contrib.ndarray", "contrib.symbol")):
                 key = (
                     path.replace("contrib.ndarray", "ndarray.contrib")
@@ -168,10 +186,11 @@ def main() -> None:
                     text = ""  # as in nd
             entries.append(name + text)
         emit(f"module {short(path)}".rstrip(), entries)
-        for name, thing in classes:
-            found = members(thing)
-            if found:
-                emit(f"class {short(path)}.{name}".replace(" .", " "), found)
+        for thing in classes:
+            found = members(thing, public)
+            bases = [public[each] for each in thing.__mro__[1:] if each in public]
+            if found or bases:
+                emit(f"class {public[thing]}" + (f"({','.join(bases)})" if bases else ""), found)
     emit("operators", operators())
 
 

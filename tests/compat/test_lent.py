@@ -52,6 +52,8 @@ def test_what_lent_functions_do(lending):
     assert np.NINF == -np.inf
     assert np.product([2, 3]) == 6
     assert np.object is object
+    assert (np.int0, np.uint0, np.bool8) == (np.intp, np.uintp, np.bool_)
+    assert (np.bytes0, np.str0, np.void0, np.object0) == (np.bytes_, np.str_, np.void, np.object_)
 
 
 @pytest.mark.filterwarnings("ignore")

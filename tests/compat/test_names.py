@@ -63,6 +63,9 @@ def test_the_record():
     assert RECORD["nd.FullyConnected"].parameters[-1] == Parameter("flatten", UNKNOWN)
     assert RECORD["nd.concat"].parameters == (Parameter("*data", REQUIRED), Parameter("**kwargs", REQUIRED))
     assert RECORD["nd.NDArray.abs"].parameters is None
+    assert names.bases()["gluon.nn.Dense"] == ("gluon.HybridBlock", "gluon.Block")
+    assert names.bases()["gluon.Block"] == ()
+    assert RECORD["gluon.rnn.LSTM.begin_state"].parameters[0] == Parameter("batch_size", 0)  # of a base that is not public
     assert RECORD["operators.FullyConnected"] == Name("operators.FullyConnected", None)
     assert {"nd", "sym.contrib", "gluon.data.vision.transforms", "module", "test_utils"} <= set(names.modules())
     assert not any("/" in str(parameter.default) for name in RECORD.values() for parameter in name.parameters or ())
@@ -249,6 +252,43 @@ def test_the_command_knows_second_names_and_prefixes(prefix, monkeypatch, capsys
     assert capsys.readouterr().out == f"mx.{'initializer.Xavier':<40} as in MXNet\n"
     assert run(monkeypatch, f"{prefix}np.ones") == 0
     assert capsys.readouterr().out.startswith(f"mx.{'np.ones':<40} absent: the NumPy interface that MXNet 1.6 added")
+
+
+@pytest.mark.parametrize(
+    ("asked", "path", "base"),
+    [
+        ("mod.Module.fit", "module.Module.fit", "module.BaseModule"),
+        ("mx.gluon.nn.Dense.initialize", "gluon.nn.Dense.initialize", "gluon.Block"),
+        ("optimizer.Adam.set_learning_rate()", "optimizer.Adam.set_learning_rate", "optimizer.Optimizer"),
+        ("BatchNorm.collect_params", "gluon.nn.BatchNorm.collect_params", "gluon.Block"),
+    ],
+)
+def test_the_command_finds_methods_of_bases(asked, path, base, monkeypatch, capsys):
+    assert run(monkeypatch, asked) == 0
+    assert f"mx.{path:<40} as in MXNet (it comes from {base})\n" in capsys.readouterr().out
+
+
+def test_the_command_answers_for_the_method_of_the_base(monkeypatch, capsys):
+    assert run(monkeypatch, "gluon.nn.Dense.hybridize") == 0
+    told = names.described("gluon.HybridBlock.hybridize")
+    assert told != names.AS_IN_MXNET
+    assert capsys.readouterr().out == f"mx.{'gluon.nn.Dense.hybridize':<40} {told} (it comes from gluon.HybridBlock)\n"
+    assert run(monkeypatch, "gluon.nn.Dense.nonsense") == 1
+    assert "no public name like gluon.nn.Dense.nonsense. Near to it: gluon.nn.Dense" in capsys.readouterr().out
+
+
+def test_what_classes_inherit_is_here():
+    """Every method of a public base is found in minimx's class, in the same form, or has a row."""
+    lacking = []
+    for cls, above in names.bases().items():
+        for method in {path.rpartition(".")[2] for path in RECORD if path.rpartition(".")[0] in above}:
+            if f"{cls}.{method}" in RECORD:
+                continue
+            for path, name in names.inherited(f"{cls}.{method}").items():
+                found, row = names.difference(Name(path, name.parameters)), differences.find(path) or differences.find(name.path)
+                if found is not None and row is None:
+                    lacking.append(f"{path}: {found}")
+    assert not lacking, "\n".join(lacking)
 
 
 def test_the_command_says_what_to_type(monkeypatch, capsys):

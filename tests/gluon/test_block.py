@@ -12,7 +12,7 @@ import pytest
 import minimx as mx
 from minimx import gluon, init
 from minimx.base import ArgumentError
-from minimx.gluon import nn
+from minimx.gluon import nn, rnn
 
 
 class Two(gluon.Block):
@@ -366,3 +366,35 @@ def test_a_child_is_a_block(kind, child, match):
         kind().add(child)
     with pytest.raises(ValueError, match=match):
         kind().register_child(child)
+
+
+@pytest.mark.parametrize(
+    ("kind", "layers", "message"),
+    [
+        (nn.Sequential, ([nn.Dense(3)],), r"added with add\(\*layers\): net = nn.Sequential\(\); net.add\(\*layers\)$"),
+        (nn.HybridSequential, ((nn.Dense(3), nn.Dense(2)),), r"net = nn.HybridSequential\(\); net.add\(\*layers\)$"),
+        *(
+            (kind, [nn.Dense(3)] * count, rf"{kind.__name__}\(\); net.add\(nn.Dense\(3\), nn.Dense\(2\)\)$")
+            for kind in (nn.Sequential, nn.HybridSequential, nn.Concurrent, nn.HybridConcurrent) for count in (1, 2, 3)
+        ),
+        (nn.Sequential, ("prefix_", nn.Dense(3)), r"net = nn.Sequential\(\); net.add"),
+        (nn.Concurrent, ([nn.Dense(3)],), r"net = nn.Concurrent\(\); net.add\(\*layers\)$"),
+        (type("Own", (nn.Sequential,), {}), (nn.Dense(3),), r"Own: layers are not given when .*: net = Own\(\); net.add\(nn.Dense"),
+        (rnn.SequentialRNNCell, ([rnn.LSTMCell(3)],), r"one by one: net = SequentialRNNCell\(\); net.add\(rnn.LSTMCell\(3\)\)$"),
+        (rnn.HybridSequentialRNNCell, [rnn.LSTMCell(3)] * 3, r"net = HybridSequentialRNNCell\(\); net.add\(rnn.LSTMCell\(3\)\)$"),
+    ],
+)  # fmt: skip
+def test_containers_are_made_without_layers(kind, layers, message):
+    with pytest.raises(ArgumentError, match=message):
+        kind(*layers)
+
+
+@pytest.mark.parametrize(
+    "kind", [gluon.Block, gluon.HybridBlock, Two, nn.Flatten, nn.Identity, nn.GELU, nn.SELU, nn.SiLU, rnn.RecurrentCell]
+)
+@pytest.mark.parametrize(("prefix", "text"), [(3, "3"), ([1], r"\[1\]"), (nn.Dense(3), "a Dense")])
+def test_a_prefix_is_a_string(kind, prefix, text):
+    with pytest.raises(ArgumentError, match=f"^{kind.__name__}: prefix must be a string, got {text}$"):
+        kind(prefix=prefix)
+    with pytest.raises(ArgumentError, match=r"^Dense: prefix must be a string, got 4$"):
+        nn.Dense(3, prefix=4)

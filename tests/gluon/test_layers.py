@@ -9,7 +9,9 @@ import pytest
 
 import minimx as mx
 from minimx import autograd, init, nd
-from minimx.gluon import nn
+from minimx.base import ArgumentError
+from minimx.gluon import nn, rnn
+from minimx.gluon.contrib import cnn, rnn as contrib_rnn
 
 RANDOM = np.random.default_rng(1)
 X = RANDOM.normal(size=(2, 4, 6)).astype("float32")
@@ -151,8 +153,59 @@ def test_activations_refuse_what_they_cannot_use():
         nn.LeakyReLU(-1)
     with pytest.raises(ValueError, match="beta must be a number"):
         nn.Swish("x")
-    with pytest.raises(mx.MXNetError, match="act_type"):
-        nn.Activation("nosuch")(nd.ones((1,)))
+
+
+NAMES = "choose one of 'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: nn.Activation("nosuch"), f"Activation: activation is 'nosuch'; {NAMES}$"),
+        (lambda: nn.Dense(3, activation="rleu"), f"Dense: activation is 'rleu'; {NAMES}$"),
+        (lambda: nn.Dense(10, 5), f"Dense: activation is 5; {NAMES}$"),
+        (
+            lambda: nn.Dense(3, activation=nn.LeakyReLU(0.1)),
+            f"Dense: activation is .*; {NAMES}; add such a layer behind this one",
+        ),
+        (lambda: nn.Conv2D(3, 3, activation="gelu"), f"Conv2D: activation is 'gelu'; {NAMES}$"),
+        (lambda: cnn.DeformableConvolution(3, activation=""), f"DeformableConvolution: activation is ''; {NAMES}$"),
+        (lambda: rnn.RNNCell(3, activation="rleu"), f"RNNCell: activation is 'rleu'; {NAMES}$"),
+        (lambda: rnn.LSTMCell(3, recurrent_activation=2), f"LSTMCell: recurrent_activation is 2; {NAMES}$"),
+        (lambda: contrib_rnn.Conv1DGRUCell((2, 5), 3, 3, 3, activation="tahn"), f"Conv1DGRUCell: activation is 'tahn'; {NAMES}$"),
+    ],
+)
+def test_unknown_activations_are_refused_when_the_layer_is_made(make, message):
+    with pytest.raises(ArgumentError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: nn.Dense(0), "Dense: units is 0, wants 1 or more"), (lambda: nn.Dense(-1), "Dense: units is -1, wants 1 or more"),
+        (lambda: nn.Dense(2.5), "Dense: units must be an int, got 2.5"), (lambda: nn.Dense(2.0), "Dense: units must be an int, got 2.0"),
+        (lambda: nn.Dense(None), "Dense: units must be an int, got None"),
+        (lambda: nn.Embedding(0, 3), "Embedding: input_dim is 0"), (lambda: nn.Embedding(3, 1.5), "Embedding: output_dim must be an int"),
+        (lambda: nn.Conv2D(0, 3), "Conv2D: channels is 0"), (lambda: nn.Conv1DTranspose(2.5, 3), "Conv1DTranspose: channels must be"),
+        (lambda: cnn.DeformableConvolution(0), "DeformableConvolution: channels is 0"),
+        (lambda: rnn.LSTM(0), "LSTM: hidden_size is 0"), (lambda: rnn.GRUCell(2.5), "GRUCell: hidden_size must be an int, got 2.5"),
+        (lambda: contrib_rnn.Conv1DRNNCell((2, 5), 0, 3, 3), "Conv1DRNNCell: hidden_channels is 0"),
+        (lambda: nn.Dropout(2), "Dropout: rate is 2; a number from 0 to below 1"),
+        (lambda: nn.Dropout(1.5), "Dropout: rate is 1.5; a number"),
+        (lambda: nn.Dropout("a"), "Dropout: rate is 'a'; a number"), (lambda: nn.Dropout(None), "Dropout: rate is None; a number"),
+    ],
+)  # fmt: skip
+def test_sizes_and_rates_that_no_call_could_use_are_refused_when_the_layer_is_made(make, message):
+    with pytest.raises(ArgumentError, match=message):
+        make()
+
+
+def test_rates_that_some_call_can_use():
+    x = nd.ones((2, 3))
+    for rate in (1, -0.5, np.float32(0.5)):  # MXNet, too, does nothing in prediction
+        assert (nn.Dropout(rate)(x).asnumpy() == 1).all()
+    assert nn.Dense(np.int64(3), in_units=2).weight.shape == (3, 2)
 
 
 # ---- normalization

@@ -135,7 +135,7 @@ def test_stale_gradients(devices, on_store):
     trainer = gluon.Trainer([used, unused], "sgd", {"learning_rate": 1.0}, update_on_kvstore=on_store)
     count = len(used.list_data())
     backward(used)
-    with pytest.raises(UserWarning, match="Gradient of Parameter `unused` on context cpu"):
+    with pytest.raises(UserWarning, match=r"^Gradient of Parameter `unused` on context cpu"):
         trainer.step(1)
     assert values(used) == [0] * count  # nothing was updated
     trainer.step(1, ignore_stale_grad=True)
@@ -145,6 +145,39 @@ def test_stale_gradients(devices, on_store):
         trainer.step(1)
     trainer.step(1, ignore_stale_grad=True)
     assert values(used) == [-count] * count
+
+
+@pytest.mark.parametrize("devices", [None, TWO])
+def test_a_step_without_backward(devices):
+    x = parameter("x", devices)
+    trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1.0}, update_on_kvstore=False)
+    (x.list_data()[0] * 2).sum()  # not recorded
+    for call in (trainer.step, trainer.update):
+        with pytest.raises(UserWarning) as caught:
+            call(1)
+        text = str(caught.value)
+        assert text.startswith(
+            "No gradient was written since the last step: backward() was not called, or the loss was computed outside autograd.record(). "
+            "Gradient of Parameter `x` on context cpu(0) has not been updated by backward since last `step`."
+        )
+        assert "call step with ignore_stale_grad=True to suppress this warning" in text
+
+
+@pytest.mark.parametrize("on_store", [True, False])
+@pytest.mark.parametrize("devices", [None, TWO])
+def test_a_step_inside_record(devices, on_store):
+    x = parameter("x", devices)
+    trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1.0}, update_on_kvstore=on_store)
+    backward(x)
+    with autograd.record():
+        with pytest.raises(
+            mx.MXNetError, match=r"Trainer.step: weights .* inside autograd.record\(\); call it after the with block"
+        ):
+            trainer.step(1)
+        with pytest.raises(mx.MXNetError, match=r"Trainer.update: .*; call it after the with block"):
+            trainer.update(1)
+    trainer.step(1)  # nothing was lost
+    assert values(x) == [-len(x.list_data())] * len(x.list_data())
 
 
 @pytest.mark.parametrize("on_store", MODES)

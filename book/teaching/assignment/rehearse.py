@@ -5,8 +5,10 @@
     python rehearse.py --tool otter         the whole way with Otter-Grader: assign, run
 
 A submission is a file of submissions/: cells that begin with `# %% NAME` take the place of the notebook's cells of that name, its
-`grade_id`; what a file does not mention stays as the solution has it. Each prints a line: the points of every check, and their sum.
-A notebook in which a name stands twice, or Otter's points are not nbgrader's, is refused before anything runs.
+`grade_id`; what a file does not mention stays as the solution has it. The notebook itself is one, `solution`. Each prints a line: the
+points of every check, and their sum. Without a tool, standard error says which cell raised an error and what it was; of a check that finds
+an answer wrong it says so for the solution only. The exit status is 1 if the solution does not get all points.
+A notebook in which a name stands twice, a mark has no end, or Otter's points are not nbgrader's, is refused before anything runs.
 With a tool everything happens in a temporary folder. Points that a person gives are not counted.
 """
 
@@ -24,12 +26,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+SOLUTION = "solution"  # the submission that is the notebook itself
+MARK = re.compile(r"#+ *(BEGIN|END) (SOLUTION|HIDDEN TESTS)\b")
+STRUCTURE = re.compile(r"# (BEGIN|END) (QUESTION|SOLUTION|TESTS|PROMPT)\b")  # Otter's raw cells
 Notebook = dict[str, Any]
 Points = dict[str, float]  # of each check, by its name
 
@@ -73,14 +79,57 @@ def solutions(notebook: Notebook) -> dict[str, str]:
     return {about(cell)["grade_id"]: "".join(cell["source"]) for cell in notebook["cells"] if about(cell).get("solution")}
 
 
+def pairs(marks: list[tuple[str, str, str]], nested: bool) -> list[str]:
+    """What is wrong with marks that begin and end something. **Args** `marks`: place, BEGIN or END, and what; `nested`: if one may be in
+    another.
+    """
+    found: list[str] = []
+    begun: list[tuple[str, str]] = []
+    for place, side, what in marks:
+        if side == "BEGIN" and begun and not nested:
+            found.append(f"{place} has `# BEGIN {what}` before the `# END {begun[-1][1]}` of the one above")
+        elif side == "BEGIN":
+            begun.append((place, what))
+        elif begun and begun[-1][1] == what:
+            begun.pop()
+        elif what not in (kind for _, kind in begun):
+            found.append(f"{place} has `# END {what}` and no `# BEGIN {what}` before it")
+        else:  # what was begun last has lost its end
+            while begun[-1][1] != what:
+                lost, kind = begun.pop()
+                found.append(f"{lost} has `# BEGIN {kind}` and no `# END {kind}` after it")
+            begun.pop()
+    return found + [f"{place} has `# BEGIN {what}` and no `# END {what}` after it" for place, what in begun]
+
+
+def mark_faults(notebook: Notebook) -> list[str]:
+    """Marks without their other half, in the code of a cell and among Otter's raw cells, and marks in a cell that is not of their kind."""
+    found: list[str] = []
+    structure: list[tuple[str, str, str]] = []
+    for number, cell in enumerate(notebook["cells"], 1):
+        text = "".join(cell["source"])
+        name = about(cell).get("grade_id") or cell.get("id") or f"number {number}"
+        if cell["cell_type"] == "raw":
+            structure += [(f"the raw cell {name}", *mark) for mark in STRUCTURE.findall(text)[:1]]
+        elif cell["cell_type"] == "code":
+            marks = MARK.findall(text)
+            found += pairs([(f"the cell {name}", *mark) for mark in marks], nested=False)
+            for what, kind, role in (("SOLUTION", "solution", "an answer"), ("HIDDEN TESTS", "grade", "a check")):
+                if about(cell) and any(mark[1] == what for mark in marks) and not about(cell).get(kind):
+                    found.append(
+                        f'the cell {name} has `# BEGIN {what}`, but its metadata do not call it {role}: set "{kind}": true'
+                    )
+    return found + pairs(structure, nested=True)
+
+
 def faults(notebook: Notebook) -> list[str]:
-    """What one of the tools would stumble over: names that are given twice, and points that differ between the two."""
+    """What one of the tools would stumble over: names that are given twice, marks without an end, and points that differ between both."""
     ids = [about(cell)["grade_id"] for cell in notebook["cells"] if "grade_id" in about(cell)]
     found = [
         f"{ids.count(name)} cells have the grade_id {name!r}, as a copied cell keeps its own; give each another, in its metadata"
         for name in dict.fromkeys(ids)
         if ids.count(name) > 1
-    ]
+    ] + mark_faults(notebook)
     question, promised = "", ""
     checks: dict[str, float] = {}
     for cell in notebook["cells"]:
@@ -98,6 +147,12 @@ def faults(notebook: Notebook) -> list[str]:
         elif about(cell).get("grade"):
             checks[about(cell)["grade_id"]] = about(cell)["points"]
     return found
+
+
+def whole(notebook: Notebook) -> float:
+    """The points of all checks."""
+    checks = [about(cell) for cell in notebook["cells"] if about(cell).get("grade") and cell["cell_type"] == "code"]
+    return float(sum(noted.get("points", 0) for noted in checks))
 
 
 def filled(notebook: Notebook, given: dict[str, str]) -> Notebook:
@@ -126,8 +181,17 @@ def call(folder: Path, *line: str) -> None:
         sys.exit(f"{' '.join(line)}\n{done.stdout}{done.stderr}")
 
 
+def reason(error: BaseException, name: str, text: str) -> str:
+    """What an error says, on a line; the line of the cell that raised it, if it says nothing. **Args** the cell's name and text."""
+    said = " ".join(str(error).split())
+    if not said:
+        numbers = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == name and frame.lineno]
+        said = text.splitlines()[numbers[-1] - 1].strip() if numbers else ""
+    return f"{type(error).__name__}: {said}".rstrip(": ")
+
+
 def plain(master: Path, submissions: dict[str, dict[str, str]]) -> dict[str, Points]:
-    """Run the cells one after the other in this process; a check that raises gives nothing."""
+    """Run the cells one after the other in this process; a check that raises gives nothing. Standard error says why it did."""
     found: dict[str, Points] = {}
     for student, given in submissions.items():
         names: dict[str, Any] = {"__name__": "__main__"}
@@ -135,14 +199,16 @@ def plain(master: Path, submissions: dict[str, dict[str, str]]) -> dict[str, Poi
         for cell in filled(read(master), given)["cells"]:
             if cell["cell_type"] != "code":
                 continue
-            worth = float(about(cell).get("points", 0))
+            worth, name, text = float(about(cell).get("points", 0)), about(cell).get("grade_id", "?"), "".join(cell["source"])
             try:
                 with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # of the students' code
-                    exec("".join(cell["source"]), names)
-            except Exception as error:
+                    exec(compile(text, name, "exec", dont_inherit=True), names)
+            except (Exception, SystemExit) as error:
                 if not (about(cell).get("grade") or about(cell).get("solution")):  # an import, say
                     sys.exit(f"{master.name}: the cell {about(cell).get('grade_id')} failed for {student}: {error!r}")
+                if student == SOLUTION or not (about(cell).get("grade") and isinstance(error, AssertionError)):
+                    print(f"{student}: {name}: {reason(error, name, text)}", file=sys.stderr)
                 worth = 0.0
             if about(cell).get("grade"):
                 points[about(cell)["grade_id"]] = worth
@@ -225,12 +291,17 @@ def main() -> None:
         sys.exit("\n".join(f"{chosen.notebook.name}: {fault}" for fault in found))
     given = solutions(notebook)
     paths = sorted(chosen.submissions.glob("*.py"))
-    submissions = {path.stem: {**given, **known(path, answers(path), given)} for path in paths}
+    submissions = {SOLUTION: given}
+    submissions |= {path.stem: {**given, **known(path, answers(path), given)} for path in paths}
     graded = TOOLS[chosen.tool](chosen.notebook.resolve(), submissions)
     writer = csv.writer(sys.stdout, delimiter="\t", lineterminator=os.linesep)
     writer.writerow(["submission", *next(iter(graded.values()), {}), "sum"])
     for student, points in graded.items():
         writer.writerow([student, *(f"{each:g}" for each in points.values()), f"{sum(points.values()):g}"])
+    got, all_points = sum(graded[SOLUTION].values()), whole(notebook)
+    if got < all_points:
+        more = "" if chosen.tool == "plain" else "; rehearse without --tool, which says why"
+        sys.exit(f"{chosen.notebook.name}: the solution gets {got:g} of {all_points:g} points{more}")
 
 
 if __name__ == "__main__":

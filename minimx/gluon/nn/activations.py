@@ -5,19 +5,38 @@ from __future__ import annotations
 from typing import Any
 
 from ... import initializer
-from ...base import ArgumentError
-from ..block import HybridBlock
+from ...base import ArgumentError, shown
+from ...ops.activation import ACTIVATIONS
+from ..block import Block, HybridBlock
 
 __all__ = ["ELU", "GELU", "SELU", "Activation", "LeakyReLU", "PReLU", "SiLU", "Swish"]
+
+
+def require_activation(layer: Block, argument: str, value: Any) -> None:
+    """Raise ArgumentError unless `value`, an argument of `layer`, is the name of an activation function."""
+    if not isinstance(value, str) or value not in ACTIVATIONS:
+        hint = "; add such a layer behind this one" if isinstance(value, Block) else ""
+        raise ArgumentError(
+            f"{type(layer).__name__}: {argument} is {shown(value)}; choose one of {', '.join(map(repr, ACTIVATIONS))}{hint}"
+        )
+
+
+def activation_of(layer: Block, activation: str | None) -> Activation | None:
+    """The activation at the end of `layer`, inside whose scope this is called. **Raises** ArgumentError for an unknown name."""
+    if activation is None:
+        return None
+    require_activation(layer, "activation", activation)
+    return Activation(activation, prefix=f"{activation}_")
 
 
 class Activation(HybridBlock):
     """The function `activation`: "relu", "sigmoid", "tanh", "softrelu" or "softsign". The layer is named after it.
 
-    **Shapes** data and result (...). **Source** MXNet `nn.Activation`.
+    **Shapes** data and result (...). **Raises** ValueError for another name. **Source** MXNet `nn.Activation`.
     """
 
     def __init__(self, activation: str, **kwargs: Any) -> None:
+        require_activation(self, "activation", activation)
         self._act_type = activation
         super().__init__(**kwargs)
 

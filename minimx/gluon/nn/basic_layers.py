@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ... import nd, sym
-from ...base import ArgumentError, as_dtype
+from ...base import ArgumentError, as_dtype, shown
 from ..block import Block, HybridBlock
-from .activations import Activation
+from ..weight import require_length
+from .activations import activation_of
 from .containers import Concurrent, HybridConcurrent, HybridSequential, Sequential
 from .norm_layers import BatchNorm, BatchNormReLU, GroupNorm, InstanceNorm, LayerNorm
 
@@ -34,6 +37,7 @@ class Dense(HybridBlock):
         self, units: int, activation: str | None = None, use_bias: bool = True, flatten: bool = True, dtype: Any = "float32",
         weight_initializer: Any = None, bias_initializer: Any = "zeros", in_units: int = 0, **kwargs: Any,
     ) -> None:  # fmt: skip
+        require_length(self, "units", units)
         super().__init__(**kwargs)
         self._units = units
         self._in_units = in_units
@@ -47,7 +51,7 @@ class Dense(HybridBlock):
                 if use_bias
                 else None
             )
-            self.act = None if activation is None else Activation(activation, prefix=f"{activation}_")
+            self.act = activation_of(self, activation)
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         result = F.FullyConnected(x, weight, bias, self._units, bias is None, self._flatten, name="fwd")
@@ -66,6 +70,8 @@ class Dropout(HybridBlock):
     """
 
     def __init__(self, rate: float, axes: tuple[int, ...] = (), **kwargs: Any) -> None:
+        if not isinstance(rate, (int, float, np.number)) or rate > 1:
+            raise ArgumentError(f"Dropout: rate is {shown(rate)}; a number from 0 to below 1 is wanted")
         super().__init__(**kwargs)
         self._rate = rate
         self._axes = axes
@@ -90,6 +96,8 @@ class Embedding(HybridBlock):
         self, input_dim: int, output_dim: int, dtype: Any = "float32", weight_initializer: Any = None, sparse_grad: bool = False,
         **kwargs: Any,
     ) -> None:  # fmt: skip
+        require_length(self, "input_dim", input_dim)
+        require_length(self, "output_dim", output_dim)
         super().__init__(**kwargs)
         self._kwargs = {
             "input_dim": input_dim, "output_dim": output_dim, "dtype": as_dtype(dtype).name, "sparse_grad": sparse_grad

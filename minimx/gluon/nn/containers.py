@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from ... import nd, sym
+from ...base import ArgumentError
 from ...nd import NDArray
 from ..block import Block, HybridBlock
 from ..parameter import ParameterDict
@@ -14,10 +15,26 @@ from ..parameter import ParameterDict
 __all__ = ["Concurrent", "HybridConcurrent", "HybridSequential", "Sequential"]
 
 
+def refuse_layers(container: Block, *given: Any) -> None:
+    """Raise ArgumentError if blocks, or a list of them, are among the arguments with which a container is made."""
+    for each in given:
+        if isinstance(each, (Block, list, tuple)):
+            name = type(container).__name__
+            made = f"nn.{name}()" if type(container).__module__ == __name__ else f"{name}()"
+            some = "*layers" if isinstance(each, (list, tuple)) else "nn.Dense(3), nn.Dense(2)"
+            raise ArgumentError(
+                f"{name}: layers are not given when it is made, they are added with add(*layers): net = {made}; net.add({some})"
+            )
+
+
 class _Stack(Block):
     """What the containers share: they are lists of blocks."""
 
     is_container: ClassVar[bool] = True
+
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None, *layers: Block) -> None:
+        refuse_layers(self, prefix, params, *layers)
+        super().__init__(prefix, params, *layers)
 
     def add(self, *blocks: Block) -> None:
         """Put `blocks` at the end."""
@@ -84,6 +101,7 @@ class Concurrent(Sequential):
     """Blocks that all get the same input; their outputs are joined along `axis`. **Source** MXNet `gluon.contrib.nn.Concurrent`."""
 
     def __init__(self, axis: int = -1, prefix: str | None = None, params: ParameterDict | None = None) -> None:
+        refuse_layers(self, axis)
         super().__init__(prefix=prefix, params=params)
         self.axis = axis
 
@@ -105,6 +123,7 @@ class HybridConcurrent(HybridSequential):
     """
 
     def __init__(self, axis: int = -1, prefix: str | None = None, params: ParameterDict | None = None) -> None:
+        refuse_layers(self, axis)
         super().__init__(prefix=prefix, params=params)
         self.axis = axis
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, TypeAlias
 
 from ..block import HybridBlock
-from ..weight import ParameterError
-from .activations import Activation
+from ..weight import ParameterError, require_length
+from .activations import activation_of
 from .pool_layers import (
     AvgPool1D,
     AvgPool2D,
@@ -47,6 +47,7 @@ class _Conv(HybridBlock):
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
         require_layout(type(self).__name__, layout, self._ndim)
+        require_length(self, "channels", channels)
         self._channels = channels
         self._in_channels = in_channels
         self._kwargs: dict[str, Any] = {
@@ -64,7 +65,7 @@ class _Conv(HybridBlock):
             self.bias = (
                 self.params.get("bias", shape=(channels,), init=bias_initializer, allow_deferred_init=True) if use_bias else None
             )
-            self.act = None if activation is None else Activation(activation, prefix=f"{activation}_")
+            self.act = activation_of(self, activation)
 
     def _numbers(self, what: str, value: Numbers) -> Shape:
         return numbers_for(f"{type(self).__name__}: {what}", value, self._ndim)

@@ -7,7 +7,8 @@ from typing import Any
 
 from ... import nd
 from ...base import ArgumentError
-from ..parameter import tensor_types
+from ..block import Block
+from ..parameter import ParameterDict, tensor_types
 from ..utils import indented
 from .recurrent_cell import (  # fmt: skip
     HybridRecurrentCell,
@@ -53,6 +54,14 @@ class _Cells(RecurrentCell):
 
 class _Stack(_Cells):
     """What SequentialRNNCell and HybridSequentialRNNCell share."""
+
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None, *cells: RecurrentCell) -> None:
+        if any(isinstance(each, (Block, list, tuple)) for each in (prefix, params, *cells)):
+            name = type(self).__name__
+            raise ArgumentError(
+                f"{name}: cells are not given when it is made, they are added one by one: net = {name}(); net.add(rnn.LSTMCell(3))"
+            )
+        super().__init__(prefix, params, *cells)
 
     def add(self, cell: RecurrentCell) -> None:
         """Put a cell on top: its inputs are the outputs of the one below."""

@@ -17,6 +17,7 @@ from ...nd import NDArray
 from ...sym import Symbol
 from ..block import Block, HybridBlock
 from ..nn import LeakyReLU
+from ..nn.activations import require_activation
 from ..parameter import Parameter, ParameterDict, tensor_types
 
 __all__ = ["HybridRecurrentCell", "RecurrentCell"]
@@ -195,6 +196,11 @@ class RecurrentCell(Block):
         """One step: the output and the new states, for inputs (N, C) and a list of states."""
         self._counter += 1
         return super().__call__(inputs, states, *args)
+
+    def _require_activation(self, argument: str, value: Any) -> None:
+        """Raise ArgumentError unless `value` is what `_get_activation` takes."""
+        if not callable(value):
+            require_activation(self, argument, value)
 
     def _get_activation(self, F: Any, inputs: Any, activation: Any, **kwargs: Any) -> Any:
         """`activation` of the inputs: the name of one, a LeakyReLU, or a block or function."""

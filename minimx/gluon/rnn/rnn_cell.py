@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..parameter import Parameter, ParameterDict
+from ..weight import require_length
 from .combined_cells import BidirectionalCell, HybridSequentialRNNCell, SequentialRNNCell
 from .modifier_cells import DropoutCell, ModifierCell, ResidualCell, ZoneoutCell
 from .recurrent_cell import HybridRecurrentCell, RecurrentCell
@@ -32,6 +33,7 @@ class GatedCell(HybridRecurrentCell):
         h2h_bias_initializer: Any, input_size: int, prefix: str | None, params: ParameterDict | None, state_size: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__(prefix=prefix, params=params)
+        require_length(self, "hidden_size", hidden_size)
         self._hidden_size = hidden_size
         self._input_size = input_size
         rows = self.gates * hidden_size
@@ -90,6 +92,7 @@ class RNNCell(GatedCell):
             hidden_size, i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, input_size, prefix,
             params,
         )  # fmt: skip
+        self._require_activation("activation", activation)
         self._activation = activation
 
     def _alias(self) -> str:
@@ -125,6 +128,8 @@ class LSTMCell(GatedCell):
             hidden_size, i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, input_size, prefix,
             params,
         )  # fmt: skip
+        self._require_activation("activation", activation)
+        self._require_activation("recurrent_activation", recurrent_activation)
         self._activation = activation
         self._recurrent_activation = recurrent_activation
 
@@ -137,7 +142,7 @@ class LSTMCell(GatedCell):
     def hybrid_forward(self, F: Any, inputs: Any, states: Any, **params: Any) -> Any:  # type: ignore[override]  # with states
         stem = f"t{self._counter}_"
         i2h, h2h = self._products(F, inputs, states[0], params, stem)
-        gates = F.SliceChannel(F.elemwise_add(i2h, h2h, name=f"{stem}plus0"), num_outputs=4, name=f"{stem}slice")
+        gates = F.split(F.elemwise_add(i2h, h2h, name=f"{stem}plus0"), num_outputs=4, name=f"{stem}slice")
         in_gate = self._get_activation(F, gates[0], self._recurrent_activation, name=f"{stem}i")
         forget_gate = self._get_activation(F, gates[1], self._recurrent_activation, name=f"{stem}f")
         transform = self._get_activation(F, gates[2], self._activation, name=f"{stem}c")
@@ -177,8 +182,8 @@ class GRUCell(GatedCell):
         stem = f"t{self._counter}_"
         before = states[0]
         i2h, h2h = self._products(F, inputs, before, params, stem)
-        i2h_r, i2h_z, i2h_n = F.SliceChannel(i2h, num_outputs=3, name=f"{stem}i2h_slice")
-        h2h_r, h2h_z, h2h_n = F.SliceChannel(h2h, num_outputs=3, name=f"{stem}h2h_slice")
+        i2h_r, i2h_z, i2h_n = F.split(i2h, num_outputs=3, name=f"{stem}i2h_slice")
+        h2h_r, h2h_z, h2h_n = F.split(h2h, num_outputs=3, name=f"{stem}h2h_slice")
         reset = F.Activation(F.elemwise_add(i2h_r, h2h_r, name=f"{stem}plus0"), act_type="sigmoid", name=f"{stem}r_act")
         update = F.Activation(F.elemwise_add(i2h_z, h2h_z, name=f"{stem}plus1"), act_type="sigmoid", name=f"{stem}z_act")
         gated = F.elemwise_mul(reset, h2h_n, name=f"{stem}mul0")

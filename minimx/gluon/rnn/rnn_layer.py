@@ -16,6 +16,7 @@ from ...nd import NDArray
 from ...ops.joining import rnn_param_concat
 from ..block import HybridBlock
 from ..parameter import Parameter, ParameterDict, tensor_types
+from ..weight import require_length
 from . import rnn_cell
 
 __all__ = ["GRU", "LSTM", "RNN"]
@@ -40,6 +41,7 @@ class _RNNLayer(HybridBlock):
             raise ArgumentError(
                 f"{type(self).__name__}: activation={mode.removeprefix('rnn_')!r} is not known; choose relu or tanh"
             )
+        require_length(self, "hidden_size", hidden_size)
         self._mode = mode
         self._hidden_size = hidden_size
         self._num_layers = num_layers

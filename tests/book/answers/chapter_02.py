@@ -4,7 +4,7 @@ WRONG: dict[str, list[tuple[str, str]]] = {
     "solution-1": [
         (
             "def mean_loss(losses):\n    return sum(float(loss) for loss in losses) / len(losses)  # a number",
-            "mean_loss must return an array",
+            "mean_loss must return an NDArray",
         ),
         ("def mean_loss(losses):\n    return nd.add_n(*losses)  # the sum", "got [False, 3000.0]"),
         (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ...block import HybridBlock
-from ...nn import Activation
+from ...nn.activations import activation_of
 from ...nn.pool_layers import Numbers, numbers_for
-from ...weight import ParameterError
+from ...weight import ParameterError, require_length
 
 __all__ = ["DeformableConvolution", "ModulatedDeformableConvolution"]
 
@@ -32,6 +32,7 @@ class _Deformable(HybridBlock):
         name = type(self).__name__
         if layout != "NCHW":
             raise ParameterError(f"{name}: layout={layout!r}; only NCHW is valid here")
+        require_length(self, "channels", channels)
         kernel = numbers_for(f"{name}: kernel_size", kernel_size, 2)
         common = {
             "kernel": kernel, "stride": numbers_for(f"{name}: strides", strides, 2),
@@ -54,7 +55,7 @@ class _Deformable(HybridBlock):
         with self.name_scope():
             for each in wanted if self._offset_first else reversed(wanted):
                 self._parameters(*each)
-            self.act = None if activation is None else Activation(activation, prefix=f"{activation}_")
+            self.act = activation_of(self, activation)
 
     def _parameters(self, name: str, shape: tuple[int, ...], use_bias: bool, weight_init: Any, bias_init: Any) -> None:
         """Make the weight and perhaps the bias of a convolution: the attributes NAME_weight and NAME_bias."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from ....base import ArgumentError
 from ...parameter import Parameter, ParameterDict
 from ...rnn.recurrent_cell import HybridRecurrentCell
+from ...weight import require_length
 
 __all__ = [
     "Conv1DGRUCell", "Conv1DLSTMCell", "Conv1DRNNCell", "Conv2DGRUCell", "Conv2DLSTMCell", "Conv2DRNNCell", "Conv3DGRUCell",
@@ -44,9 +45,11 @@ class _ConvCell(HybridRecurrentCell):
         prefix: str | None = None, params: ParameterDict | None = None,
     ) -> None:  # fmt: skip
         super().__init__(prefix=prefix, params=params)
+        require_length(self, "hidden_channels", hidden_channels)
         self._hidden_channels = hidden_channels
         self._input_shape = tuple(input_shape)
         self._conv_layout = conv_layout or LAYOUTS[self.dims]
+        self._require_activation("activation", activation)
         self._activation = activation
         self._channel_axis = self._conv_layout.find("C")
         if len(self._conv_layout) != self.dims + 2 or self._channel_axis < 1:
@@ -140,7 +143,7 @@ class _ConvLSTMCell(_ConvCell):
     def hybrid_forward(self, F: Any, inputs: Any, states: Any, **params: Any) -> Any:  # type: ignore[override]  # with states
         stem = f"t{self._counter}_"
         i2h, h2h = self._products(F, inputs, states[0], params, stem)
-        gates = F.SliceChannel(i2h + h2h, num_outputs=4, axis=self._channel_axis, name=f"{stem}slice")
+        gates = F.split(i2h + h2h, num_outputs=4, axis=self._channel_axis, name=f"{stem}slice")
         in_gate = F.Activation(gates[0], act_type="sigmoid", name=f"{stem}i")
         forget_gate = F.Activation(gates[1], act_type="sigmoid", name=f"{stem}f")
         transform = self._get_activation(F, gates[2], self._activation, name=f"{stem}c")
@@ -161,8 +164,8 @@ class _ConvGRUCell(_ConvCell):
     def hybrid_forward(self, F: Any, inputs: Any, states: Any, **params: Any) -> Any:  # type: ignore[override]  # with states
         stem = f"t{self._counter}_"
         i2h, h2h = self._products(F, inputs, states[0], params, stem)
-        i2h_r, i2h_z, i2h_n = F.SliceChannel(i2h, num_outputs=3, axis=self._channel_axis, name=f"{stem}i2h_slice")
-        h2h_r, h2h_z, h2h_n = F.SliceChannel(h2h, num_outputs=3, axis=self._channel_axis, name=f"{stem}h2h_slice")
+        i2h_r, i2h_z, i2h_n = F.split(i2h, num_outputs=3, axis=self._channel_axis, name=f"{stem}i2h_slice")
+        h2h_r, h2h_z, h2h_n = F.split(h2h, num_outputs=3, axis=self._channel_axis, name=f"{stem}h2h_slice")
         reset = F.Activation(i2h_r + h2h_r, act_type="sigmoid", name=f"{stem}r_act")
         update = F.Activation(i2h_z + h2h_z, act_type="sigmoid", name=f"{stem}z_act")
         new = self._get_activation(F, i2h_n + reset * h2h_n, self._activation, name=f"{stem}h_act")

@@ -124,7 +124,7 @@ class LSTMPCell(GatedCell):
     def hybrid_forward(self, F: Any, inputs: Any, states: Any, **params: Any) -> Any:  # type: ignore[override]  # with states
         stem = f"t{self._counter}_"
         i2h, h2h = self._products(F, inputs, states[0], params, stem)
-        gates = F.SliceChannel(i2h + h2h, num_outputs=4, name=f"{stem}slice")
+        gates = F.split(i2h + h2h, num_outputs=4, name=f"{stem}slice")
         in_gate = F.Activation(gates[0], act_type="sigmoid", name=f"{stem}i")
         forget_gate = F.Activation(gates[1], act_type="sigmoid", name=f"{stem}f")
         transform = F.Activation(gates[2], act_type="tanh", name=f"{stem}c")
