@@ -19,7 +19,7 @@ class Array(Tensor):
 
     @classmethod
     def _apply(cls, op: Op, operands: Sequence[Any], how: Any) -> Any:
-        return op, len(operands), how.get("hint")
+        return op, len(operands), how.get("_hint")
 
 
 class Graph(Array):
