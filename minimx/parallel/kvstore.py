@@ -3,7 +3,7 @@
 A store may update: then a push is a gradient, and the value a weight that the optimizer changes. Nothing here waits: sums and copies are
 pushed to the engine like everything else, and start when the last operand is ready, beside what the devices still compute. A `priority`
 orders those that are ready: a Trainer gives the first layers the highest, since the next forward pass asks for them first.
-What comes in one call, in one memory, is one task each of adding, updating and copying. Book: chapters 9 and 11.
+What comes in one call, in one memory, is added, updated and copied by one task. Book: chapters 9 and 11.
 """
 
 from __future__ import annotations
