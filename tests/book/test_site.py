@@ -212,17 +212,15 @@ def test_the_switch_goes_to_the_same_place_and_back(page: Any, root: str) -> Non
     assert page.evaluate("document.documentElement.lang") == "en"
 
 
-def test_sections_have_the_same_anchors_in_both_languages(page: Any, root: str) -> None:
-    script = "() => [...document.querySelectorAll('article section[id], article .cell[id]')].map((each) => each.id)"
-    for name in CHAPTERS:
-        page.goto(root + f"chapters/{name}.html")
-        english = page.evaluate(script)
-        page.goto(root + f"zh/chapters/{name}.html")
-        assert page.evaluate(script) == english
-
-
-def test_cells_show_the_same_in_both_languages(page: Any, root: str) -> None:
-    script = "() => [...document.querySelectorAll('article .cell_output')].map((each) => each.textContent)"
+@pytest.mark.parametrize(
+    "script",
+    [
+        "() => [...document.querySelectorAll('article section[id], article .cell[id]')].map((each) => each.id)",
+        "() => [...document.querySelectorAll('article .cell_output')].map((each) => each.textContent)",
+    ],
+    ids=["anchors", "outputs"],
+)
+def test_both_languages_have_the_same(page: Any, root: str, script: str) -> None:
     for name in CHAPTERS:
         page.goto(root + f"chapters/{name}.html")
         english = page.evaluate(script)
