@@ -210,7 +210,7 @@ def test_calls_of_one_executor_run_in_order() -> None:
         put(out_data[0], 1)
 
     define("test_order", forward, lambda op, heads, grads: order.append("backward"))
-    device = with_workers(mx.cpu(7), 3)  # a lane keeps its threads: no other test uses this one
+    device = with_workers(3)
     executor = sym.Custom(sym.var("x"), op_type="test_order").simple_bind(device, x=(1,))
     for _ in range(20):
         executor.forward(is_train=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+import minimx as mx
 from minimx import engine, nd
 from minimx.engine import lanes
 from minimx.nd.entry import invoke
@@ -125,11 +127,15 @@ def pending(gates: Gates, size: int = 4, context: Any = None) -> tuple[Any, thre
     return array, gates.hold(array)
 
 
-def with_workers(context: Any, count: int) -> Any:
-    """The device, whose lane has `count` workers from now on."""
+own_numbers = itertools.count(100)
+
+
+def with_workers(count: int) -> Any:
+    """A device of its own, whose lane has `count` workers: a lane keeps its threads, so that it cannot serve another test."""
+    device = mx.cpu(next(own_numbers))
     with lanes.scheduler.lock:
-        lanes.scheduler.lane(context).workers = count
-    return context
+        lanes.scheduler.lane(device).workers = count
+    return device
 
 
 def notes(error: BaseException) -> str:

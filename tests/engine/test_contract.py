@@ -412,7 +412,7 @@ def test_work_beside_copies_to_a_gpu() -> None:
 
 
 def test_workers_of_one_lane_work_at_the_same_time() -> None:
-    device = with_workers(cpu(6), 2)
+    device = with_workers(2)
     meet(device, device)
     code = "from minimx.engine import lanes; print(lanes.WORKERS)"
     assert script(code, MXNET_CPU_WORKER_NTHREADS="3").strip() == "3"
