@@ -6,9 +6,10 @@ block for each Markdown cell, headed by the cell's id and a short hash of the En
     <!-- views-question 3f2a9c1d -->
     比较运算得到 1 和 0 ...
 
-and one headed `<!-- cost alt 9c1d3f2a -->` for each alternative text that stands in a cell's metadata. A block is Markdown that reads and
-compares well: a sentence a line; where lines meet in the middle of Chinese, no space is put between them. A page that is no notebook, such
-as `index` or `teaching/plan`, is one block, `page`.
+and one headed `<!-- cost alt 9c1d3f2a -->` for the alternative text of a picture, which stands in a cell's metadata, or in those of the
+picture among its outputs; that of a second picture is headed `cost alt 2`. A block is Markdown that reads and compares well: a sentence a
+line; where lines meet in the middle of Chinese, no space is put between them. A page that is no notebook, such as `index` or
+`teaching/plan`, is one block, `page`.
 `words.md` translates single words of the site, `glossary.md` fixes terms (see translation_lint.py, which looks for what is missing,
 outdated or lost).
 
@@ -34,11 +35,12 @@ from pathlib import Path
 from typing import Any
 
 BOOK = Path(__file__).parent
-HEAD = re.compile(r"<!-- (?P<key>[\w-]+(?: alt)?)(?: (?P<digest>[0-9a-f]{8}))? -->")
+HEAD = re.compile(r"<!-- (?P<key>[\w-]+(?: alt(?: \d+)?)?)(?: (?P<digest>[0-9a-f]{8}))? -->")
 #: Han characters, and the punctuation that is set between them.
 WIDE = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef\u2014\u2018\u2019\u201c\u201d\u2026"
 #: What begins a line that is not the rest of a paragraph.
 BEGINS = re.compile(r"\s*(?:[-*+] |\d+\. |[|#>]|```|:::|\$\$|\*\*\d|\\|\([\w-]+\)=)")
+NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 
 Notebook = dict[str, Any]
 
@@ -74,17 +76,25 @@ def alt(cell: Mapping[str, Any]) -> str | None:
     return found
 
 
+def alts(cell: Mapping[str, Any]) -> dict[str, str]:
+    """The alternative texts of all pictures of a cell, those among its outputs, too, by the keys of their blocks; equal ones once."""
+    given = [alt(cell), *(about["alt"] for about in _pictures(cell))]
+    return {f"{cell['id']} alt{f' {n}' * (n > 1)}": text for n, text in enumerate(dict.fromkeys(filter(None, given)), start=1)}
+
+
+def _pictures(cell: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The metadata of those pictures among a cell's outputs that say what they show (figures.show, d2l.Animator)."""
+    metadata = [about for output in cell.get("outputs", ()) for about in output.get("metadata", {}).values()]
+    return [about for about in metadata if isinstance(about, dict) and about.get("alt")]
+
+
 def originals(name: str) -> dict[str, str]:
     """What there is to translate on a page, by the key of its block."""
     if name in plain_pages():
         return {"page": (BOOK / f"{name}.md").read_text(encoding="utf-8")}
     texts: dict[str, str] = {}
     for cell in notebook(name)["cells"]:
-        text = alt(cell)
-        if cell["cell_type"] == "markdown":
-            texts[cell["id"]] = source(cell)
-        elif text is not None:
-            texts[f"{cell['id']} alt"] = text
+        texts |= {cell["id"]: source(cell)} if cell["cell_type"] == "markdown" else alts(cell)
     return texts
 
 
@@ -177,8 +187,12 @@ def current(name: str, language: str) -> dict[str, str]:
     return {key: joined(blocks[key].text) for key, text in texts.items() if key in blocks and blocks[key].digest == digest(text)}
 
 
-def translated(chapter: Notebook, texts: Mapping[str, str], single: Mapping[str, str]) -> Notebook:
-    """A notebook with the texts of another language where there are any; code and outputs are what they were."""
+def translated(chapter: Notebook, texts: Mapping[str, str], single: Mapping[str, str], known: Mapping[str, str]) -> Notebook:
+    """A notebook with the texts of another language where there are any; code and outputs are what they were.
+
+    **Args** texts: by the keys of their blocks; known: the originals of these. A picture that says something else when the chapter is run
+    keeps its own text; if only numbers are others, so are those of the translation.
+    """
     new = copy.deepcopy(chapter)
     for cell in new["cells"]:
         myst = cell["metadata"].get("mystnb", {})
@@ -187,9 +201,23 @@ def translated(chapter: Notebook, texts: Mapping[str, str], single: Mapping[str,
                 myst[prompt] = single[myst[prompt]]
         if cell["cell_type"] == "markdown":
             cell["source"] = texts.get(cell["id"], source(cell))
-        elif f"{cell['id']} alt" in texts:
-            myst["image"]["alt"] = texts[f"{cell['id']} alt"]
+            continue
+        said = {text: renumbered(texts[key], known[key], text) for key, text in alts(cell).items() if key in texts}
+        for about in [*([myst["image"]] if alt(cell) else []), *_pictures(cell)]:
+            about["alt"] = said.get(about["alt"], about["alt"])
     return new
+
+
+def renumbered(text: str, before: str, now: str) -> str:
+    """The translation `text` of `before` with the numbers of `now`; `now` itself, if these two differ in more than numbers.
+
+    >>> renumbered("12 个事件，cpu(0) 12 个", "12 events, cpu(0) 12", "15 events, cpu(0) 15")
+    '15 个事件，cpu(0) 15 个'
+    """
+    pairs = {*zip(NUMBER.findall(before), NUMBER.findall(now))}
+    if NUMBER.sub("", before) != NUMBER.sub("", now) or len(dict(pairs)) < len(pairs):
+        return now
+    return NUMBER.sub(lambda number: dict(pairs).get(number[0], number[0]), text)
 
 
 def noted(text: str, notice: str) -> str:
@@ -222,7 +250,7 @@ def build(language: str, site: Path, target: Path) -> None:
             (target / f"{name}.md").write_text(page + "\n", encoding="utf-8")
             continue
         chapter = notebook(name, site / "jupyter_execute" / "chapters")
-        new = with_notice(chapter, single["NOTICE"]) if name in missing else translated(chapter, texts, single)
+        new = with_notice(chapter, single["NOTICE"]) if name in missing else translated(chapter, texts, single, originals(name))
         (target / "chapters" / f"{name}.ipynb").write_text(json.dumps(new, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

@@ -309,6 +309,32 @@ def test_what_is_written_can_be_read(page: Any, root: str, scheme: str) -> None:
         assert page.evaluate(FAINT) == [], name
 
 
+#: Lines of what cells printed, apart from errors, that the browser has broken: a row that takes more than one line's height.
+BROKEN = """() => [...document.querySelectorAll('div.cell_output :is(.stream, .text_plain) pre')].filter((pre) => {
+  const style = getComputedStyle(pre);
+  const room = pre.clientHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom);
+  const rows = pre.textContent.replace(/\\n$/, '').split('\\n').length;
+  return pre.clientHeight > 0 && room / rows > 1.5 * parseFloat(style.lineHeight);
+}).map((pre) => pre.textContent.slice(0, 80))"""
+#: Boxes of output whose right end can neither be seen nor scrolled to.
+CUT = """() => [...document.querySelectorAll('div.cell_output pre')].filter((pre) =>
+  pre.clientWidth > 0 && pre.scrollWidth > pre.clientWidth + 1 && !['auto', 'scroll'].includes(getComputedStyle(pre).overflowX)
+).map((pre) => pre.textContent.slice(0, 80))"""
+#: How many boxes of output are wider than their place, so that they scroll.
+SCROLLING = "() => [...document.querySelectorAll('div.cell_output .stream pre')].filter((pre) => pre.scrollWidth > pre.clientWidth).length"
+
+
+def test_tables_keep_their_rows_on_a_phone(page: Any, root: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    scrolling = 0
+    for name in CHAPTERS:
+        page.goto(f"{root}chapters/{name}.html", wait_until="domcontentloaded")
+        assert page.evaluate(BROKEN) == [], name
+        assert page.evaluate(CUT) == [], name
+        scrolling += page.evaluate(SCROLLING)
+    assert scrolling > 10
+
+
 def test_no_page_is_wider_than_a_phone(page: Any, root: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     wide = []

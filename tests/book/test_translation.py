@@ -118,21 +118,32 @@ def test_a_file_that_is_no_translation(tmp_path: Path, text: str, message: str) 
         translation.read(path)
 
 
+OUT = {"output_type": "stream", "name": "stdout", "text": "out"}
+
+
+def picture(alt: str) -> dict[str, object]:
+    """An output as figures.show makes it."""
+    return {"output_type": "display_data", "data": {"image/svg+xml": "<svg/>"}, "metadata": {"image/svg+xml": {"alt": alt}}}
+
+
 @pytest.fixture
 def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A book of two chapters, of which the first has a translation: two new texts, and one of a text that has changed since."""
+    """A book of two chapters, of which the first has a translation: four new texts, and one of a text that has changed since."""
     line, prompt = {"image": {"alt": "A line."}}, {"code_prompt_show": "Show a solution"}
+    pictures = [picture(alt) for alt in ("One.", "Two.", "One.")]
     cells = [
         {"cell_type": "markdown", "id": "title", "metadata": {}, "source": ["# Title\n", "\n", "Text."]},
-        {"cell_type": "code", "id": "draw", "metadata": {"mystnb": line}, "source": "1", "outputs": ["out"]},
+        {"cell_type": "code", "id": "draw", "metadata": {"mystnb": line}, "source": "1", "outputs": [OUT]},
         {"cell_type": "markdown", "id": "end", "metadata": {}, "source": "The end."},
         {"cell_type": "code", "id": "answer", "metadata": {"mystnb": prompt}, "source": "2", "outputs": []},
+        {"cell_type": "code", "id": "figures", "metadata": {}, "source": "3", "outputs": pictures},
     ]
     shutil.copytree(translation.BOOK / "translations", tmp_path / "translations", ignore=shutil.ignore_patterns("[0-9A-Z]*-*"))
     for folder in (tmp_path / "chapters", tmp_path / "site" / "jupyter_execute" / "chapters"):
         folder.mkdir(parents=True)
         for name in ("01-first", "02-second"):
             (folder / f"{name}.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4}), encoding="utf-8")
+        cells[-1]["outputs"][1] = picture("Three.")  # run once more, it says something else
     (tmp_path / "site" / "sections.json").write_text("{}", encoding="utf-8")
     shutil.copy(translation.BOOK / "index.md", tmp_path)
     (tmp_path / "teaching" / "assignment").mkdir(parents=True)
@@ -141,7 +152,7 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "translations" / "zh" / "teaching" / "plan.md").unlink(missing_ok=True)
     path = tmp_path / "translations" / "zh" / "01-first.md"
     text = "<!-- title -->\n# 标题\n\n文字。\n\n<!-- draw alt -->\n一条线。\n\n<!-- end 00000000 -->\n旧的结尾。\n"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text + "\n<!-- figures alt -->\n一。\n\n<!-- figures alt 2 -->\n二。\n", encoding="utf-8")
     monkeypatch.setattr(translation, "BOOK", tmp_path)
     return tmp_path
 
@@ -152,13 +163,15 @@ def test_stamping(book: Path) -> None:
         "01-first.md: title: no hash; run python book/translation.py stamp zh 01-first",
         "01-first.md: draw alt: no hash; run python book/translation.py stamp zh 01-first",
         "01-first.md: end: the translation is older than the text; mend it, then stamp zh 01-first end. Now:",
+        "01-first.md: figures alt: no hash; run python book/translation.py stamp zh 01-first",
+        "01-first.md: figures alt 2: no hash; run python book/translation.py stamp zh 01-first",
     ]
     translation.stamp("zh", "01-first", [])
     assert f"<!-- title {translation.digest('# Title Text.')} -->" in path.read_text(encoding="utf-8")
     assert "<!-- end 00000000 -->" in path.read_text(encoding="utf-8")  # what is old is not taken for new without being told so
     translation.stamp("zh", "01-first", ["end"])
     assert translation_lint.faults("01-first", "zh") == []
-    with pytest.raises(ValueError, match="01-first has no text \\['middle'\\]; it has title, draw alt, end"):
+    with pytest.raises(ValueError, match=r"has no text \['middle'\]; it has title, draw alt, end, figures alt, figures alt 2"):
         translation.stamp("zh", "01-first", ["middle"])
 
 
@@ -166,9 +179,12 @@ def test_code_once_and_text_twice(book: Path) -> None:
     translation.stamp("zh", "01-first", [])
     translation.build("zh", book / "site", book / "out")
     first = json.loads((book / "out" / "chapters" / "01-first.ipynb").read_text(encoding="utf-8"))["cells"]
-    assert [cell["source"] for cell in first] == ["# 标题\n\n文字。", "1", "The end.", "2"]  # an old translation is not shown
+    assert [cell["source"] for cell in first[:4]] == ["# 标题\n\n文字。", "1", "The end.", "2"]  # an old translation is not shown
     assert first[1]["metadata"]["mystnb"]["image"]["alt"] == "一条线。"
-    assert first[1]["outputs"] == ["out"]
+    assert first[1]["outputs"] == [OUT]
+    alts = [each["metadata"]["image/svg+xml"]["alt"] for each in first[4]["outputs"]]
+    assert alts == ["一。", "Three.", "一。"]
+    assert [each["data"] for each in first[4]["outputs"]] == [{"image/svg+xml": "<svg/>"}] * 3
     assert first[3]["metadata"]["mystnb"]["code_prompt_show"] == "显示参考答案"
     second = json.loads((book / "out" / "chapters" / "02-second.ipynb").read_text(encoding="utf-8"))["cells"]
     assert second[0]["source"] == "# Title\n\n:::{note}\n本页尚未译成中文，以下是英文原文。\n:::\n\nText."
@@ -178,9 +194,22 @@ def test_code_once_and_text_twice(book: Path) -> None:
     assert list(translation.status("zh")) == [
         "teaching/plan: not translated (1 texts, 3 words)",
         "01-first: missing or older than the original: end",
-        "02-second: not translated (3 texts, 7 words)",
+        "02-second: not translated (5 texts, 9 words)",
         "2 of 4 pages are translated",
     ]
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ("6 of 1,200 bytes by cpu(0) 6", "cpu(0) 6 个，共 1,200 字节，6 个"),
+        ("7 of 48 bytes by cpu(0) 7", "cpu(0) 7 个，共 48 字节，7 个"),
+        ("7 of 48 bytes by cpu(0) 6", "7 of 48 bytes by cpu(0) 6"),  # which of the two is it?
+        ("6 of 1,200 bytes by gpu(0) 6", "6 of 1,200 bytes by gpu(0) 6"),
+    ],
+)
+def test_numbers_of_a_picture_that_was_drawn_again(now: str, said: str) -> None:
+    assert translation.renumbered("cpu(0) 6 个，共 1,200 字节，6 个", "6 of 1,200 bytes by cpu(0) 6", now) == said
 
 
 def test_words_of_the_site() -> None:
