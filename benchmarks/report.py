@@ -175,7 +175,7 @@ def read_json(path: Path) -> tuple[dict[str, Any], list[Row]]:
 
 
 def merged(folder: str | Path) -> tuple[str, list[tuple[str, list[Row]]]]:
-    """All results in a folder, as a table with a line a machine, and as rows a machine. Files that are no results are named."""
+    """All results in a folder, as a table a metric with a line a machine, and as rows a machine. Files that are no results are named."""
     found, broken = [], []
     for path in sorted(Path(folder).glob("*.json")):
         try:
@@ -189,9 +189,12 @@ def merged(folder: str | Path) -> tuple[str, list[tuple[str, list[Row]]]]:
     if not found:
         return "\n".join([f"no results in {folder}", *broken]), []
     columns = list(dict.fromkeys((row.workload, row.metric) for _, _, rows in found for row in rows))
-    lines = [f"{len(found)} machines; minimx's best variant, and what part it takes of the best peer's time", ""]
+    lines = [
+        f"{len(found)} machines, the fastest first. Time: of minimx's best variant, the median of its rounds, in s, ms or us.",
+        "Ratio: that time by the best peer's on the same machine, no unit; below 1 minimx is faster.",
+    ]
     for workload, metric in columns:
-        lines.append(f"{workload}  {metric}")
+        lines += ["", f"{workload}  {metric}", f"  {'machine':<38}{'time':>12}{'ratio':>8}   cores x processor"]
         times = []
         for name, about, rows in found:
             chosen = [row for row in rows if (row.workload, row.metric) == (workload, metric)]

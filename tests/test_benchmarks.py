@@ -106,7 +106,10 @@ def test_a_class_in_one_table(modules: tuple[Any, Any], tmp_path: Path, monkeypa
     (tmp_path / "results" / "broken.json").write_text('{"rows": [1]}')
     words, machines = report.merged(tmp_path / "results")
     assert {name for name, _ in machines} == {"ada", "other"}  # not ada-20260131-100000-4711
-    assert "2 machines" in words
+    assert "2 machines, the fastest first." in words
+    head = words.splitlines().index("W0  a call") + 1
+    assert words.splitlines()[head] == "  machine                                       time   ratio   cores x processor"
+    assert words.splitlines()[head + 1].startswith("  ada                                        1.00 ms    0.50   ")
     assert "  median of the class                        2.00 ms    0.50" in words.splitlines()
     assert "broken.json is no result of `python -m minimx bench`" in words
     mine = next(line for line in words.splitlines() if line.strip().startswith("ada "))
