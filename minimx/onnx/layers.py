@@ -96,7 +96,7 @@ def within(graph: Graph, indices: Operand, length: int) -> str:
 # ---- convolutions
 
 
-@converts("Convolution")
+@converts("Convolution", "Convolution_v1")
 def convolution(graph: Graph, op: Any, data: Value, weight: Value, bias: Value | None = None) -> Any:
     last = channels_last(op, data)
     count = len(op.kernel_size)

@@ -164,7 +164,7 @@ class ConvolvingLayer(Convolving):
         return tuple(None if each is None else g.sum(axis=axes) for each in bias)
 
 
-@register("Convolution", "Convolution_v1")
+@register("Convolution")
 class ConvolutionLayer(ConvolvingLayer):
     def weight_shape(self, channels: int) -> Shape:
         return self.filters(self.num_filter, channels)

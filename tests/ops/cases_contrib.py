@@ -8,6 +8,7 @@ from minimx.base import ArgumentError, DTypeError, OutOfRangeError, RankError, S
 from minimx.op import apply
 from minimx.ops import attention, casting, first_editions, hawkes, powers, sketch, statistics, straight_through
 
+from .cases_conv import convolution
 from .harness import Bad, Case, distinct, integers, normal, uniform
 
 # ---- attention
@@ -370,6 +371,22 @@ OTHERS = [
                 lambda nd: nd.Pooling_v1(nd.ones((1, 1, 2, 2)), (1, 1), pooling_convention="same"),
                 ArgumentError,
                 "pooling_convention='same' is not known; choose one of valid, full",
+            ),
+        ),
+    ),
+    Case(
+        "Convolution_v1",
+        lambda x, w, b: first_editions.Convolution_v1(
+            x, w, b, kernel=(3, 2), num_filter=4, num_group=2, stride=(2, 1), pad=(1, 0), dilate=(1, 2)
+        ),
+        (normal(2, 4, 5, 6), normal(4, 2, 3, 2), normal(4)),
+        lambda x, w, b: convolution(x, w, b, stride=(2, 1), dilate=(1, 2), pad=(1, 0), groups=2),
+        rtol={"float32": 1e-4, "float16": 5e-2, "float64": 1e-11},  # sums of many products whose terms cancel
+        bad=(
+            Bad(
+                lambda nd: nd.Convolution_v1(nd.ones((1, 2, 4)), nd.ones((1, 2, 3)), kernel=(3,), no_bias=True),
+                ArgumentError,
+                "Convolution_v1: num_filter=0 is not positive",
             ),
         ),
     ),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 
 import minimx as mx
-from minimx import nd
+from minimx import kernels, nd
+from minimx.onnx import graph
+from minimx.op import find
+from minimx.sym.backends import onednn
 
 DATA = np.array([[1, 2], [3, 5], [5, 2]], np.float32)
 
@@ -32,10 +36,25 @@ def test_batch_norm_in_a_graph() -> None:
 
 
 def test_old_files_are_read() -> None:
-    text = mx.sym.Pooling_v1(mx.sym.BatchNorm_v1(mx.sym.var("x"), name="bn"), (2, 2), name="pool").tojson()
+    convolved = mx.sym.Convolution_v1(mx.sym.var("x"), kernel=(3, 3), num_filter=2, name="conv")
+    text = mx.sym.Pooling_v1(mx.sym.BatchNorm_v1(convolved, name="bn"), (2, 2), name="pool").tojson()
+    assert [node["op"] for node in json.loads(text)["nodes"] if node["op"] != "null"] == [
+        "Convolution_v1", "BatchNorm_v1", "Pooling_v1",
+    ]  # fmt: skip
     again = mx.sym.load_json(text)
-    assert [name for name in again.get_internals().list_outputs() if name.endswith("_output")] == ["bn_output", "pool_output"]
+    names = [name for name in again.get_internals().list_outputs() if name.endswith("_output")]
+    assert names == ["conv_output", "bn_output", "pool_output"]
     assert again.tojson() == text
+
+
+def test_convolution_is_as_fast_as_todays() -> None:
+    """It has the same kernels and the same place in backends, and ONNX has no other word for it."""
+    old, new = find("Convolution_v1"), find("Convolution")
+    for table in (kernels.ONEDNN, graph.CONVERTERS, dict.fromkeys(onednn.TAKEN), dict.fromkeys(onednn.WORTH)):
+        assert table[old.name] is table[new.name]
+    x, w = nd.random.normal(shape=(2, 8, 12, 12)), nd.random.normal(shape=(4, 8, 3, 3))
+    found = [F(x, w, kernel=(3, 3), num_filter=4, no_bias=True).asnumpy() for F in (nd.Convolution_v1, nd.Convolution)]
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize(

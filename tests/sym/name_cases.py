@@ -64,8 +64,11 @@ CALLS = {
 
 #: Graphs of which the operators and names are recorded, as `tojson` writes them.
 GRAPHS = {
+    "BatchNorm_v1": lambda F, x, y: F.BatchNorm_v1(x),
     "BlockGrad": lambda F, x, y: F.BlockGrad(x),
+    "Convolution_v1": lambda F, x, y: F.Convolution_v1(x, kernel=(3, 3), num_filter=2),
     "ElementWiseSum": lambda F, x, y: F.ElementWiseSum(x, y),
+    "Pooling_v1": lambda F, x, y: F.Pooling_v1(x, kernel=(2, 2)),
     "SliceChannel": lambda F, x, y: F.SliceChannel(x, num_outputs=2),
     "Softmax": lambda F, x, y: F.Softmax(x),
     "SwapAxis": lambda F, x, y: F.SwapAxis(x, dim1=0, dim2=1),

@@ -37,11 +37,11 @@ from .backend import Backend, Compiled, register
 from .prepared import Prepared
 
 TAKEN = frozenset(
-    ("Convolution", "FullyConnected", "BatchNorm", "BatchNormWithReLU", "Pooling", "Activation", "LeakyReLU", "relu", "sigmoid", "tanh",
-     "clip", "softmax", "elemwise_add", "broadcast_add", "add_n", "elemwise_mul", "broadcast_mul", "_plus_scalar", "_mul_scalar",
-     "Concat", "Flatten", "Reshape", "Dropout", "_copy")
+    ("Convolution", "Convolution_v1", "FullyConnected", "BatchNorm", "BatchNormWithReLU", "Pooling", "Activation", "LeakyReLU", "relu",
+     "sigmoid", "tanh", "clip", "softmax", "elemwise_add", "broadcast_add", "add_n", "elemwise_mul", "broadcast_mul", "_plus_scalar",
+     "_mul_scalar", "Concat", "Flatten", "Reshape", "Dropout", "_copy")
 )  # fmt: skip
-WORTH = ("Convolution", "FullyConnected")
+WORTH = ("Convolution", "Convolution_v1", "FullyConnected")
 ACTIVATIONS = {"relu": Eltwise(32), "tanh": Eltwise(33), "sigmoid": Eltwise(41), "softrelu": Eltwise(39, 1.0)}
 RECTIFIERS = {"leaky": 32, "elu": 34}
 Values = list[Any]  # arrays by the numbers of values; None before they are made, and after their last use
