@@ -26,7 +26,10 @@ from typing import Any, NamedTuple
 
 from .base import DeviceError, as_sentence, env_int
 
-SIMULATE = "minimx.device.simulate_gpus(n) makes gpu(0) to gpu(n-1) of host memory"
+SIMULATE = (
+    "minimx.device.simulate_gpus(n) makes gpu(0) to gpu(n-1) of host memory; so does `python -m minimx run --simulate-gpus n` for a "
+    "script as it is"
+)
 MOST_HELD = env_int("MINIMX_MAX_BYTES_HELD", 1 << 30, 1)  # bytes that a line keeps from the pool before the host waits for it
 
 
@@ -103,7 +106,8 @@ def require(device_id: int) -> Any:
         if device_id >= found:
             raise DeviceError(
                 f"gpu({device_id}) is not there: {found} GPU{'s are' if found != 1 else ' is'} found. "
-                f"minimx.device.simulate_gpus({device_id + 1}) makes them of host memory."
+                f"minimx.device.simulate_gpus({device_id + 1}) makes them of host memory; so does `python -m minimx run "
+                f"--simulate-gpus {device_id + 1}` for a script as it is."
             )
     state.in_use = True
     return state.module

@@ -173,7 +173,7 @@ def array_module(context: Context) -> Any:
     if context.device_typeid != 2 or context.device_id in simulated.gpus:
         return np
     if simulated.gpus:
-        raise DeviceError(f"{context} is not there: {len(simulated.gpus)} GPUs are simulated")
+        raise DeviceError(f"{context} is not there: {len(simulated.gpus)} GPUs are simulated; simulate {context.device_id + 1}")
     return cuda.require(context.device_id)
 
 

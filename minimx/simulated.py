@@ -18,6 +18,7 @@ from .base import ArgumentError, env_int
 from .fields import converted
 
 MOST = 1024  # GPUs that can be simulated
+VARIABLE = "MINIMX_SIMULATED_GPUS"
 
 
 class Link:
@@ -47,7 +48,7 @@ class GPU:
 
 
 #: The simulated GPUs by number.
-gpus: dict[int, GPU] = {number: GPU() for number in range(env_int("MINIMX_SIMULATED_GPUS", 0, maximum=MOST))}
+gpus: dict[int, GPU] = {number: GPU() for number in range(env_int(VARIABLE, 0, maximum=MOST))}
 #: Called before these GPUs are others: the engine finishes what is queued for them.
 finish: list[Callable[[], None]] = []
 _lock = threading.Lock()  # guards `free_at` of all links
@@ -77,7 +78,8 @@ def simulate_gpus(count: int, memory: int | None = None, bandwidth: float | None
     `latency`: seconds that a copy takes besides (PCIe: 1e-5). A copy between two GPUs occupies the links of both.
     **Returns** a context manager that restores what was before when it is left; using it so is optional. Work that is queued for GPUs that
     were simulated so far is finished first. **Raises** ArgumentError.
-    The environment variable MINIMX_SIMULATED_GPUS=count does the same from the start.
+    The environment variable MINIMX_SIMULATED_GPUS=count, or `python -m minimx run --simulate-gpus count SCRIPT`, does the same from the
+    start.
 
     >>> with simulate_gpus(2, memory=2**30, bandwidth=12e9, latency=1e-5):
     ...     mx.num_gpus(), mx.nd.ones((2,), ctx=mx.gpu(1)).context

@@ -12,6 +12,7 @@ file stands alone: it runs at the start of Python, when minimx itself must not b
 from __future__ import annotations
 
 import importlib
+import linecache
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -250,11 +251,14 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def _caller() -> str:
-    """The file and line of the code that asked for a name."""
+    """The file and line of the code that asked for a name; in a notebook the line itself, as the file is a temporary one."""
     frame = sys._getframe(1)
     while frame.f_back is not None and (frame.f_code.co_filename.startswith(_FOLDER) or "importlib" in frame.f_code.co_filename):
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}, line {frame.f_lineno}"
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    if os.path.basename(os.path.dirname(file)).startswith("ipykernel_"):
+        return f"a notebook cell, line {line}: {linecache.getline(file, line).strip()}"
+    return f"{file}, line {line}"
 
 
 def tell(written: str, note: str) -> None:

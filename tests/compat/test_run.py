@@ -73,6 +73,47 @@ def test_a_script(tmp_path):
     ]
 
 
+GPUS = "import mxnet as mx\nprint(mx.num_gpus(), (mx.nd.ones((2,), ctx=mx.gpu(1)) + 1).context)\n"
+
+
+@pytest.mark.parametrize(
+    "options", [["--simulate-gpus", "2"], ["--simulate-gpus=2", "--no-lend"], ["--no-lend", "--simulate-gpus", "2"]]
+)
+def test_a_script_that_wants_gpus(options, tmp_path):
+    write(tmp_path / "train.py", GPUS)
+    assert command(*options, "train.py", cwd=tmp_path).stdout == "2 gpu(1)\n"
+
+
+def test_a_notebook_that_wants_gpus(tmp_path):
+    notebook(tmp_path / "a.ipynb", GPUS)
+    assert command("a.ipynb", "--simulate-gpus", "2", cwd=tmp_path).stdout == "2 gpu(1)\n"
+
+
+def test_a_script_that_wants_gpus_is_told_how(tmp_path):
+    write(tmp_path / "train.py", GPUS)
+    done = command("train.py", cwd=tmp_path)
+    if done.returncode == 0:
+        pytest.skip("there are GPUs")
+    assert "`python -m minimx run --simulate-gpus " in done.stderr
+    done = command("--simulate-gpus", "1", "train.py", cwd=tmp_path)
+    assert "gpu(1) is not there: 1 GPUs are simulated; simulate 2" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("-1", "--simulate-gpus -1: a number from 0 to 1024 is wanted"),
+        ("1025", "--simulate-gpus 1025: a number"),
+        ("two", "invalid int value"),
+    ],
+)
+def test_wrong_numbers_of_gpus(given, says, tmp_path, capsys):
+    path = write(tmp_path / "train.py", GPUS)
+    with pytest.raises(SystemExit):
+        run.main(["--simulate-gpus", given, str(path)])
+    assert says in capsys.readouterr().err
+
+
 def test_a_traceback_has_no_frame_of_ours(tmp_path):
     write(tmp_path / "fails.py", "import mxnet as mx\nmx.nd.ones((2,)).reshape((3,))\n")
     done = command("fails.py", cwd=tmp_path)
@@ -236,6 +277,14 @@ CELLS = (
 )
 needs_kernel = pytest.mark.skipif(not notebooks.can_use_kernel(), reason="needs nbclient and ipykernel")
 needs_matplotlib = pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="needs matplotlib")
+
+
+@needs_kernel
+def test_a_notebook_is_told_of_its_own_line(tmp_path):
+    """And not of the temporary file in which a kernel keeps a cell."""
+    notebook(tmp_path / "a.ipynb", "import numpy as np\nx = np.float(1)")
+    done = command("a.ipynb", cwd=tmp_path)
+    assert done.stderr == "minimx lends np.float, gone since NumPy 1.24: write float (a notebook cell, line 2: x = np.float(1))\n"
 
 
 @needs_kernel
