@@ -34,6 +34,7 @@ from . import (
     parallel,
     profiler,
     random,
+    registry,
     runtime,
     storage,
     sym,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:  # `__getattr__` below, in a form that editors understand
     from . import (
         callback as callback,
         contrib as contrib,
+        d2l as d2l,
         image as image,
         image as img,
         io as io,
@@ -75,7 +77,7 @@ symbol = sym
 
 #: Modules that are imported when they are first asked for: together they would take as long as all the others.
 LATER = (
-    "callback", "contrib", "image", "io", "model", "module", "monitor", "onnx", "recordio", "rnn", "test_utils", "visualization",
+    "callback", "contrib", "d2l", "image", "io", "model", "module", "monitor", "onnx", "recordio", "rnn", "test_utils", "visualization",
 )  # fmt: skip
 SECOND_NAMES = {"img": "image", "mod": "module", "mon": "monitor", "viz": "visualization"}
 
@@ -84,8 +86,8 @@ __all__ = [
     "cpu_pinned", "cpu_shared", "current_context", "device", "engine", "executor", "gluon", "gpu", "gpu_memory_info", "image",
     "img", "init", "initializer", "io", "is_np_array", "is_np_shape", "kernels", "kv", "kvstore", "libinfo", "log", "lr_scheduler",
     "metric", "mod", "model", "module", "mon", "monitor", "name", "nd", "ndarray", "np_array", "np_shape", "num_gpus",
-    "operator", "opt", "optimizer", "parallel", "profiler", "random", "recordio", "rnd", "rnn", "runtime", "set_np_shape", "storage", "sym",
-    "symbol", "use_np", "use_np_array", "use_np_shape", "util", "visualization", "viz",
+    "operator", "opt", "optimizer", "parallel", "profiler", "random", "recordio", "registry", "rnd", "rnn", "runtime", "set_np_shape",
+    "storage", "sym", "symbol", "use_np", "use_np_array", "use_np_shape", "util", "visualization", "viz",
 ]  # fmt: skip
 
 
@@ -97,10 +99,6 @@ def __getattr__(name: str) -> object:
     module = globals()[name] = importlib.import_module(f"{__name__}.{full}")
     differences.teach()
     return module
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *LATER, *SECOND_NAMES})
 
 
 for _backend in ("ONNXRuntime", "TVM", "TensorRT"):

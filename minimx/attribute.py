@@ -18,6 +18,8 @@ from .name import PerThread
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+__all__ = ["AttrScope"]
+
 
 class _Scopes(PerThread):
     def outermost(cls) -> Any:

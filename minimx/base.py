@@ -12,9 +12,16 @@ import os
 import reprlib
 import sys
 import types
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
+
+__all__ = [
+    "ArgumentError", "DTypeError", "DeviceError", "FileFormatError", "FolderError", "MXNetError", "MissingFileError",
+    "NotImplementedForSymbol", "OutOfMemoryError", "OutOfRangeError", "RankError", "ShapeError", "UnknownNameError", "data_dir",
+    "data_dir_default", "integer_types", "mx_real_t", "numeric_types", "py_str", "string_types",
+]  # fmt: skip
 
 DTypeLike: TypeAlias = Any  # "float32", np.float32, np.dtype("float32"), float, None
 
@@ -146,18 +153,55 @@ def as_sentence(text: object) -> str:
     return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
-def shown(value: Any) -> str:
-    """A value in an error message: short, and without waiting for an array or asking a stranger for its text."""
+def near(name: str, known: Iterable[str], most: int = 1, cutoff: float | None = None) -> list[str]:
+    """Those of the names `known` that `name` was most likely meant to be, at most `most`, the most likely first.
+
+    **Args** `cutoff`: how alike they must be at least, from 0 to 1; None: 0.7, and less for a short name, of whose letters two are a large
+    part. Upper and lower case are alike.
+
+    >>> near("rleu", ["relu", "exp"]), near("dense", ["Dense"]), near("sdg", ["sgd"]), near("nonsense", ["ones"])
+    (['relu'], ['Dense'], ['sgd'], [])
+    """
+    import difflib  # here, as a program seldom comes to this
+
+    if cutoff is None:
+        cutoff = 0.7 if len(name) > 4 else 0.65
+    spellings: dict[str, list[str]] = {}
+    for each in known:
+        spellings.setdefault(each.lower(), []).append(each)
+    found = difflib.get_close_matches(name.lower(), spellings, most, cutoff)
+    return [max(spellings[each], key=lambda one: difflib.SequenceMatcher(None, name, one).ratio()) for each in found]
+
+
+def did_you_mean(name: str, known: Iterable[str], most: int = 1) -> str:
+    """ "; did you mean 'relu'?" for the end of an error about the unknown `name`; nothing if none that is known is near."""
+    found = near(name, known, most)
+    return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+LONGEST = 80  # letters of a tuple or list in an error message
+
+
+def shown(value: Any, depth: int = 3) -> str:
+    """A value in an error message: short, and without waiting for an array or asking a stranger for its text.
+
+    **Args** `depth`: how many levels of nested tuples and lists are written out; of what is deeper or longer the message has the length.
+
+    >>> shown([[1, 2], (3,)]), shown([[1] * 9]), shown([[[[0]]]], 2)
+    ('[[1, 2], (3,)]', '[a list of 9 items]', '[[a list of 1 item]]')
+    """
     if isinstance(value, (str, bytes, int, float, complex, np.generic)) or value is None:
         try:
             return reprlib.repr(value)
         except ValueError:  # Python writes no number of more than 4300 digits
             return "a number of thousands of digits"
     if isinstance(value, (tuple, list)):
-        if len(value) > 8:
-            return f"a {type(value).__name__} of {len(value)} items"
-        inner = ", ".join(shown(each) if not isinstance(each, (tuple, list)) else "..." for each in value)
-        return f"({inner}{',' * (len(value) == 1)})" if isinstance(value, tuple) else f"[{inner}]"
+        if len(value) <= 8 and depth > 0:
+            inner = ", ".join(shown(each, depth - 1) for each in value)
+            text = f"({inner}{',' * (len(value) == 1)})" if isinstance(value, tuple) else f"[{inner}]"
+            if len(text) <= LONGEST:
+                return text
+        return f"a {type(value).__name__} of {len(value)} item{'s' * (len(value) != 1)}"
     if isinstance(value, type):
         return f"the type {value.__name__}"
     if isinstance(value, np.ndarray):

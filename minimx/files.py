@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from .base import ArgumentError, FolderError, MissingFileError, data_dir as data_dir, shown
+from .base import ArgumentError, FolderError, MissingFileError, data_dir as data_dir, near, shown
 
 PathLike = str | os.PathLike[str]
 
@@ -105,15 +105,13 @@ def open_file(name: PathLike) -> tuple[BinaryIO, int]:
 
 def missing(path: str) -> MissingFileError:
     """The error for a file that is not there: how far its folders are, or which name in the last is near to its own."""
-    import difflib  # here, as a program seldom comes to this
-
     folder, base = os.path.split(path)
     if folder and not os.path.isdir(folder):
         absent = _first_absent(folder)
         what = "is a file" if os.path.lexists(absent) else "is not there"
         return MissingFileError(f"there is no file {path}: the folder {absent} {what}")
-    near = difflib.get_close_matches(base, _names_in(folder), 1, 0.8)
-    return MissingFileError(f"there is no file {path}" + (f"; was {os.path.join(folder, near[0])} meant?" if near else ""))
+    found = near(base, _names_in(folder), cutoff=0.8)
+    return MissingFileError(f"there is no file {path}" + (f"; was {os.path.join(folder, found[0])} meant?" if found else ""))
 
 
 def _first_absent(folder: str) -> str:

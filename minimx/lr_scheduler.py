@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 from .base import ArgumentError
+from .keywords import name_unknown
 from .log import root_logger
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
@@ -21,12 +23,17 @@ class ScheduleError(ArgumentError, AssertionError):
     """Arguments of a schedule that do not fit. (MXNet asserts some of them: hence the second base.)"""
 
 
+@name_unknown
 class LRScheduler:
     """The base of all schedulers. A subclass overrides `__call__(num_update)`, the learning rate at that update.
 
     **Args** `base_lr`: the rate to begin with; `warmup_steps`: for how many updates it grows to that, from `warmup_begin_lr`;
     `warmup_mode`: "linear", or "constant" for a rate that stays there and then jumps. **Source** MXNet `lr_scheduler.LRScheduler`.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        name_unknown(cls)
 
     def __init__(
         self, base_lr: float = 0.01, warmup_steps: int = 0, warmup_begin_lr: float = 0, warmup_mode: str = "linear"

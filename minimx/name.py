@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+__all__ = ["NameManager", "Prefix"]
+
 
 class PerThread(type):
     """Gives a family of scopes the class attribute `current`: the innermost one of the calling thread. It can be set, too."""

@@ -24,6 +24,7 @@ import numpy as np
 from .base import ArgumentError, MXNetError, OutOfMemoryError, ShapeError, shown
 from .device import Context, CopyLane
 from .fields import in_words, initializer, parse_attr, spelt
+from .keywords import what_it_takes
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -258,7 +259,7 @@ class Op:
             if key not in types:
                 if key in cls.ignored_attrs():
                     continue
-                raise ArgumentError(f"{cls.name}: unknown argument {key!r}; it takes {', '.join(types) or 'none'}")
+                raise ArgumentError(f"{cls.name}: unknown argument {key!r}{what_it_takes(key, list(types))}")
             try:
                 field, kind = types[key]
                 values[field] = parse_attr(text, kind)
@@ -474,7 +475,9 @@ def apply(op: Op, *operands: Any, **how: Any) -> Any:
     if how and not KNOWN.issuperset(how):
         unknown = sorted(key for key in how.keys() - KNOWN if not is_node_key(key) and key not in op.ignored_attrs())
         if unknown:
-            raise ArgumentError(f"{op.name}: unknown argument {', '.join(unknown)}; it takes {signature_of(op)}")
+            raise ArgumentError(
+                f"{op.name}: unknown argument {', '.join(unknown)}{what_it_takes(unknown[0], _arguments_of(type(op)))}"
+            )
     is_open = how.get("name") is not None
     if operands and operands[0] is NOT_GIVEN:
         operands, is_open = (None, *operands[1:]), True
@@ -525,11 +528,9 @@ def advice_on_list(operand: Any, op: Op | None = None) -> str:
     return f"; join them with {kind.module}.stack(*{kind.plural}) or {kind.module}.concat(*{kind.plural})"
 
 
-def signature_of(op: Op | type[Op]) -> str:
-    """The arguments of an operator in words, for error messages."""
-    cls = op if isinstance(op, type) else type(op)
-    names = [n.rstrip("?*") for n in cls.inputs] + list(_field_types(cls)) + sorted(HOW)
-    return ", ".join(names)
+def _arguments_of(cls: type[Op]) -> list[str]:
+    """The arguments of an operator: inputs, attributes, and what all have."""
+    return [*(name.rstrip("?*") for name in cls.inputs), *_field_types(cls), *sorted(HOW)]
 
 
 def input_names(op: Op, count: int) -> list[str]:
@@ -543,5 +544,5 @@ def input_names(op: Op, count: int) -> list[str]:
 
 __all__ = [
     "NOT_GIVEN", "REGISTRY", "Array", "How", "Kind", "Op", "Shape", "Shaped", "Spec", "T", "Tensor", "advice_on_list", "also_called",
-    "apply", "beside", "called", "find", "hidden", "input_names", "is_constant", "kind_of", "parse_attr", "register", "signature_of",
+    "apply", "beside", "called", "find", "hidden", "input_names", "is_constant", "kind_of", "parse_attr", "register",
 ]  # fmt: skip

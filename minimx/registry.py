@@ -1,18 +1,21 @@
 """Classes that are chosen by name: `"xavier"` for an initializer, `"adam"` for an optimizer, `"acc"` for a metric.
 
-Each family of classes has a Registry. It also understands the JSON in which MXNet writes a choice down with its arguments,
-`'["xavier", {"magnitude": 2}]'`, so that files which name an initializer can be read.
+Each family of classes has a Registry, whose classes say of a keyword that they do not know which one was meant (keywords.py). It also
+understands the JSON in which MXNet writes a choice down with its arguments, `'["xavier", {"magnitude": 2}]'`, so that files which name
+an initializer can be read.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 import warnings
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from .base import ArgumentError, MXNetError
+from .base import ArgumentError, did_you_mean
+from .keywords import name_unknown, require_known
+
+__all__ = ["Registry", "get_alias_func", "get_create_func", "get_register_func", "get_registry"]
 
 Base = TypeVar("Base")
 Class = TypeVar("Class", bound=type)
@@ -28,7 +31,7 @@ class Registry(Generic[Base]):
     """
 
     def __init__(self, base: type[Base], nickname: str) -> None:
-        self.base = base
+        self.base = name_unknown(base)
         self.nickname = nickname
         self.classes: dict[str, type[Base]] = {}
         _families.setdefault(base, self)  # a second one, of a test, is not that of the family
@@ -47,6 +50,8 @@ class Registry(Generic[Base]):
                 UserWarning,
                 stacklevel=2,
             )
+        if klass not in self.classes.values():
+            name_unknown(klass)
         self.classes[key] = klass
         return entered
 
@@ -81,18 +86,16 @@ class Registry(Generic[Base]):
             return self._from_json(name, rest, kwargs)
         found = self.classes.get(name.lower())
         if found is None:
+            hint = did_you_mean(name, self.classes)
             raise ArgumentError(
-                f"no {self.nickname} is called {name!r}; there are {', '.join(sorted(self.classes))}. "
+                f"no {self.nickname} is called {name!r}{f'{hint} There' if hint else '; there'} are {', '.join(sorted(self.classes))}. "
                 f"A class of your own is entered with {self.nickname}.register"
             )
         try:
             return found(*rest, **kwargs)
         except TypeError as error:
-            known = arguments_of(found)
-            unknown = [key for key in kwargs if key not in known]
-            if isinstance(error, MXNetError) or not unknown or "unexpected keyword" not in str(error):
-                raise
-            raise ArgumentError(f"{found.__name__} takes no argument {unknown[0]!r}; it takes {', '.join(known)}") from None
+            require_known(found, error, kwargs)
+            raise
 
     def _from_json(self, text: str, rest: list[Any], kwargs: dict[str, Any]) -> Base:
         if rest or kwargs:
@@ -106,20 +109,6 @@ class Registry(Generic[Base]):
         if not (len(config) == 2 and isinstance(config[0], str) and isinstance(config[1], dict)):
             raise ArgumentError(f'{self.nickname}: {text!r} must have the form ["name", {{"argument": value}}]')
         return self.create(config[0], **config[1])
-
-
-def arguments_of(cls: type) -> list[str]:
-    """Names of the keywords that the class takes, and, where `__init__` hands unknown ones on, those of its bases."""
-    found: dict[str, None] = {}
-    for each in cls.__mro__:
-        if "__init__" in each.__dict__:
-            parameters = inspect.signature(each.__dict__["__init__"]).parameters.values()
-            found.update(
-                (one.name, None) for one in list(parameters)[1:] if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-            )
-            if all(one.kind is not one.VAR_KEYWORD for one in parameters):
-                break
-    return list(found)
 
 
 # ---- MXNet's functions, for a user's own families and for those that there are

@@ -27,6 +27,8 @@ from .base import ArgumentError, OutOfMemoryError, env_choice, env_int, shown
 from .device import Context
 from .op import Spec, pooling
 
+__all__ = ["Block", "Pool", "gpu_memory_info", "pool", "reset_peak", "set_pool_type", "stats"]
+
 SMALL = 1 << 15  # bytes; below, NumPy's own allocator serves
 PAGE = 1 << 12
 PINNED = 3  # the type of `cpu_pinned`: memory that a GPU, if there is one, reads and writes by itself

@@ -15,6 +15,23 @@ from minimx import base
 pytestmark = pytest.mark.timeout(30)
 
 
+ITSELF: list[Any] = []
+ITSELF.append(ITSELF)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([], "[]"), ((1,), "(1,)"), ([[1, 2], [3, 4]], "[[1, 2], [3, 4]]"), ([(0.5, None)], "[(0.5, None)]"), ([[]], "[[]]"),
+        ([[[1]]], "[[[1]]]"), ([[[[1]]]], "[[[a list of 1 item]]]"), ([[0] * 9, 1], "[a list of 9 items, 1]"),
+        ([0] * 9, "a list of 9 items"), (((1,) * 8,) * 8, "a tuple of 8 items"), (ITSELF, "[[[a list of 1 item]]]"),
+        ([np.ones(2), int], "[a NumPy array, the type int]"),
+    ],
+)  # fmt: skip
+def test_values_in_messages(value: Any, text: str) -> None:
+    assert base.shown(value) == text
+
+
 @pytest.mark.parametrize(
     ("error", "builtin"),
     [

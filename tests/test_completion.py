@@ -12,6 +12,7 @@ import pytest
 import minimx as mx
 from minimx import nd
 from minimx.base import MXNetError
+from minimx.compat import alias, differences, names
 from minimx.gluon import nn
 from minimx.ops.fluent import Fluent
 
@@ -63,6 +64,38 @@ def test_methods_say_what_their_functions_do(name: str) -> None:
     assert others <= {*inspect.signature(function).parameters, "how"}
 
 
+def all_public_modules() -> list[Any]:
+    """Every module that public names lead to, those imported, too, that `import minimx` leaves for later."""
+    for path in names.modules():
+        alias.find_own(path)
+    mx.parallel.simulate  # noqa: B018
+    mx.d2l  # noqa: B018
+    differences.teach()
+    return differences.public_modules()
+
+
+def test_modules_show_their_public_names_only() -> None:
+    modules = all_public_modules()
+    assert len(modules) > 95
+    for module in modules:
+        shown = [name for name in dir(module) if not name.startswith("_")]
+        listed = {*vars(module).get("__all__", ()), *vars(module).get("LATER", ())}
+        for name in shown:
+            thing = getattr(module, name)
+            assert name in listed or getattr(thing, "__module__", "") == module.__name__, (module.__name__, name)
+        assert not {"Any", "annotations", "np", "sys", "shown", "ArgumentError", "LATER"} & {*shown} - listed, module.__name__
+
+
+@pytest.mark.parametrize("place", ["", *PLACES])
+def test_modules_show_all_that_mxnet_shows(place: str) -> None:
+    """All functions and classes that MXNet has in a module, and minimx, too."""
+    module = importlib.import_module(f"minimx.{place}".rstrip("."))
+    recorded = [path.rpartition(".")[2] for path in names.record() if path.rpartition(".")[0] == place]
+    here = {name for name in recorded if inspect.isroutine(vars(module).get(name)) or inspect.isclass(vars(module).get(name))}
+    differences.teach()
+    assert here - {*dir(module)} <= ({"CachedOp"} if place == "nd" else set())
+
+
 def test_a_file_is_no_package() -> None:
     """jedi takes whatever has a `__path__` for a package, and finds none of its relative imports then."""
     for name, module in sys.modules.copy().items():
@@ -94,6 +127,16 @@ HEAD = "import minimx as mx\nfrom minimx import autograd, gluon, nd\nfrom minimx
 def test_completion_in_a_notebook(text: str, names: set[str]) -> None:
     found = {each.name for each in jedi.Interpreter(text, [LIVE]).complete()}
     assert names <= found
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["mx.nd.random.", "mx.nd.linalg.", "mx.sym.random.", "mx.gluon.nn.", "mx.autograd.", "mx.engine.", "mx.", "nd.", "nn."],
+)
+def test_completion_offers_no_imports(text: str) -> None:
+    module = eval(text[:-1], LIVE)
+    found = {each.name for each in jedi.Interpreter(text, [LIVE]).complete() if not each.name.startswith("_")}
+    assert found == {*differences.public(module)} - {"_internal"}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -12,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..base import PACKAGE_FOLDER, data_dir
+from ..base import PACKAGE_FOLDER, data_dir, near
 from ..d2l.datasets import cache_folder
 from .finding import NOTE, OK, PROBLEM, Finding, install, lacking, python, setting
 from .info import settings as given, version_of
@@ -133,6 +132,6 @@ def settings() -> Iterator[Finding]:
         if (name, value) in CHOICES:
             yield Finding(NOTE, f"{name} is {value}: {CHOICES[name, value]}", setting(name, None))
         elif name.startswith("MINIMX_") and name not in known:
-            near = difflib.get_close_matches(name, known, 1, 0.85)
-            text = f"{name} is set, but nothing reads it" + (f"; was {near[0]} meant?" if near else "")
+            found = near(name, known, cutoff=0.85)
+            text = f"{name} is set, but nothing reads it" + (f"; was {found[0]} meant?" if found else "")
             yield Finding(NOTE, text, setting(name, None))

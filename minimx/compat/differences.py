@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from opcode import opmap
 from types import FrameType, ModuleType
 
+from ..base import did_you_mean
 from .rows import TABLE, Row
 
 IMPORT_FROM = opmap["IMPORT_FROM"]
@@ -97,10 +98,19 @@ def missing(module: str, name: str, frame: FrameType) -> Exception:
     Where that is an import, `from minimx.nd import imdecode`, Python would drop the text of an AttributeError for one of its own; it lets
     other errors pass.
     """
-    note = None if name.startswith("__") else advice(f"{module.partition('.')[2]}.{name}".lstrip("."))
-    if note and frame.f_code.co_code[frame.f_lasti] == IMPORT_FROM:
-        return ImportError(f"cannot import name {name!r} from {module!r}: {note}", name=module)
-    return AttributeError(f"module {module!r} has no attribute {name!r}{f': {note}' if note else ''}", name=name)
+    looks_for_a_module = frame.f_globals.get("__name__") == "importlib._bootstrap"  # it catches the error
+    said = "" if looks_for_a_module else _instead(module, name)
+    if said and frame.f_code.co_code[frame.f_lasti] == IMPORT_FROM:
+        return ImportError(f"cannot import name {name!r} from {module!r}{said}", name=module)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{said}", name=name)
+
+
+def _instead(module: str, name: str) -> str:
+    """What to use instead of a name that a module lacks, for the end of an error: from the table, or the name that is nearest."""
+    if name.startswith("__"):
+        return ""
+    note = advice(f"{module.partition('.')[2]}.{name}".lstrip("."))
+    return f": {note}" if note else did_you_mean(name, public(sys.modules[module]))
 
 
 def explaining(module: str) -> Callable[[str], object]:
@@ -111,25 +121,56 @@ def explaining(module: str) -> Callable[[str], object]:
 
     def __getattr__(name: str) -> object:
         if name in vars(sys.modules[module]).get("LATER", ()):
-            return importlib.import_module(f"{module}.{name}")
+            found = importlib.import_module(f"{module}.{name}")
+            teach()
+            return found
         raise missing(module, name, sys._getframe(1))
 
     return __getattr__
 
 
+def public(module: ModuleType) -> set[str]:
+    """The names that a module has for its users: those of its `__all__`, or what it defines, and the modules of its `LATER`."""
+    names = vars(module)
+    if "__all__" in names:
+        return {*names["__all__"], *names.get("LATER", ())}
+    owner = module.__name__
+    return {name for name, value in list(names.items()) if name[0] != "_" and getattr(value, "__module__", None) == owner}
+
+
+def _listing(module: ModuleType) -> Callable[[], list[str]]:
+    """A module's `__dir__`: its public names, and those that Python gives every module. What it imports is none of them."""
+
+    def __dir__() -> list[str]:
+        return sorted({*(name for name in vars(module) if name.startswith("__")), *public(module)})
+
+    return __dir__
+
+
+def public_modules() -> list[ModuleType]:
+    """minimx, and those of its modules that are loaded and that public names lead to."""
+    found = [sys.modules["minimx"]]
+    for module in found:
+        inner = [each for each in list(vars(module).items()) if isinstance(each[1], ModuleType) and each[0][0] != "_"]
+        names = public(module) if inner else ()
+        for name, value in inner:
+            if name in names and value.__name__.startswith("minimx.") and value not in found:
+                found.append(value)
+    return found
+
+
 def teach() -> None:
-    """Let modules that lack names of the table answer for them, and files of packages for what other files have here.
+    """Let modules show their public names and answer for those that they lack, and files of packages for what other files have here.
 
     A function written into the modules themselves would make type checkers believe that they have every name.
     """
+    for module in public_modules():
+        vars(module).setdefault("__getattr__", explaining(module.__name__))
+        vars(module).setdefault("__dir__", _listing(module))
     for name in (name for row in TABLE if row.absent for name in row.names.split()):
-        module = sys.modules.get(f"minimx.{name.rpartition('.')[0]}")
-        if module is not None:
-            vars(module).setdefault("__getattr__", explaining(module.__name__))
-    for owner in ("contrib", "gluon"):  # those with LATER
-        module = sys.modules.get(f"minimx.{owner}")
-        if module is not None:
-            vars(module).setdefault("__getattr__", explaining(module.__name__))
+        owner = sys.modules.get(f"minimx.{name.rpartition('.')[0]}")
+        if owner is not None:
+            vars(owner).setdefault("__getattr__", explaining(owner.__name__))
     for before, after in SECOND_PATHS.items():
         file, package = (sys.modules.get(f"minimx.{path}".rstrip(".")) for path in (before, after))
         if file is not None and package is not None and file is not package:

@@ -14,7 +14,6 @@ with the same defaults, or it stands in the table of differences.
 from __future__ import annotations
 
 import ast
-import difflib
 import fnmatch
 import functools
 import inspect
@@ -24,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..base import near
 from . import differences
 from .alias import find_own
 
@@ -305,12 +305,10 @@ def _unrecorded(patterns: list[str]) -> int:
             print(f"mx.{path:<40} {described_inherited(path, name)}")
         if methods:
             continue
-        near = difflib.get_close_matches(
-            differences.canonical(plain), [name for name in record() if not name.startswith(OPERATORS)], 3, 0.7
-        )
+        found = near(differences.canonical(plain), (name for name in record() if not name.startswith(OPERATORS)), 3, 0.7)
         also = (
-            f" Near to it: {', '.join(near)}."
-            if near
+            f" Near to it: {', '.join(found)}."
+            if found
             else " Type a part of a name, such as nd.topk, or a pattern, such as 'gluon.rnn.*'."
         )
         print(f"MXNet 1.9.1 has no public name like {each}.{also}")

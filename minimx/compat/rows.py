@@ -228,6 +228,25 @@ BEHAVES_OTHERWISE = (
     ),
     Row("optimizer.DCASGD", "works with momentum, too", absent=False),
     Row("optimizer.Adamax", "elements whose gradients were all 0 stay; MXNet gives NaN", absent=False),
+    Row(
+        "optimizer.LARS",
+        "a Trainer that updates on its store corrects the momentum of all parameters when the learning rate changes, MXNet's that of the "
+        "first only; with update_on_kvstore=False only that of the first device is corrected, as in MXNet, so that the weights of several "
+        "devices drift apart",
+        absent=False,
+    ),
+    Row(
+        "optimizer.LBSGD",
+        "with batch_scale=2 or more the gradients that are added up are copies, where MXNet keeps the array that the next backward "
+        "overwrites; with update_on_kvstore=False the gradients of several devices count as several batches, as in MXNet, so that their "
+        "weights drift apart",
+        absent=False,
+    ),
+    Row(
+        "optimizer.Nadam",
+        "with update_on_kvstore=False the weights of several devices stay equal, where MXNet's drift apart",
+        absent=False,
+    ),
     Row("metric.CompositeEvalMetric.get_metric", "raises its error for a wrong number; MXNet returns the error", absent=False),
     Row("nd.RNN", "sequence_length, projections and bounds of cells work on CPUs, too", absent=False),
     Row("nd.dot", "integers work", absent=False),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base import did_you_mean
 from . import diagrams, figures, scoreboard
 from .datasets import Batches, get_fashion_mnist_labels, get_text_labels, load_data_fashion_mnist, load_fashion_mnist
 from .exercises import check
@@ -30,12 +31,16 @@ from .training import (
 )
 from .widgets import ClusterExplorer, EngineStepper
 
+#: What is imported when it is first asked for.
+LATER = ("plt",)
+
 
 def __getattr__(name: str) -> Any:
     """`d2l.plt` is matplotlib.pyplot, imported when it is asked for."""
     if name == "plt":
         return pyplot()
-    raise AttributeError(f"module 'minimx.d2l' has no attribute {name!r}")
+    said = "" if name.startswith("_") else did_you_mean(name, __all__)
+    raise AttributeError(f"module 'minimx.d2l' has no attribute {name!r}{said}", name=name)
 
 
 __all__ = [

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import nd
 from ..base import ArgumentError, shown
+from ..keywords import name_unknown
 from . import architecture
 from .parameter import BY_EXPORT, Parameter, ParameterDict, ParameterError, is_exported, named_arrays
 from .scope import _BlockScope
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Block"]
 
 
+@name_unknown
 class Block:
     """The base of all layers and networks. A subclass makes its parameters and children in `__init__` and overrides `forward`.
 
@@ -46,6 +48,10 @@ class Block:
     is_container: ClassVar[bool] = False
 
     _forward_is_traced = False  # whether a call runs a graph of `forward` in its place: see HybridBlock
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        name_unknown(cls)
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         if prefix is not None and not isinstance(prefix, str):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..base import ArgumentError, mx_real_t, shown
+from ..keywords import name_unknown
 
 __all__ = ["BatchError", "DataBatch", "DataDesc", "DataIter"]
 
@@ -83,12 +84,17 @@ class DataBatch:
         return f"{type(self).__name__}: data shapes: {data} label shapes: {label}"
 
 
+@name_unknown
 class DataIter:
     """The base of all iterators. A subclass overrides `iter_next`, `getdata`, `getlabel`, `getpad` and `reset`, or `next` as a whole, and
     has `provide_data` and `provide_label`. **Source** MXNet `io.DataIter`."""
 
     provide_data: Any
     provide_label: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        name_unknown(cls)
 
     def __init__(self, batch_size: int = 0) -> None:
         self.batch_size = batch_size

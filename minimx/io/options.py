@@ -7,10 +7,9 @@ its keywords over, and an unknown one is an error that names those that are mean
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from typing import Any, TypeVar
 
-from ..base import shown
+from ..base import did_you_mean, shown
 from ..fields import KINDS, converted, split
 from .batch import BatchError
 
@@ -27,9 +26,8 @@ def parse(owner: str, given: dict[str, Any], *groups: type[Any]) -> list[Any]:
     known = [field.name for group in groups for field in dataclasses.fields(group)]
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 3)
-            hint = f"did you mean {' or '.join(near)}?" if near else "see help() for those that there are"
-            raise BatchError(f"{owner}: there is no option {name!r}; {hint}")
+            hint = did_you_mean(name, known, 3) or "; see help() for those that there are"
+            raise BatchError(f"{owner}: there is no option {name!r}{hint}")
     return [_made(owner, given, group) for group in groups]
 
 

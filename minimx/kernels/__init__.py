@@ -28,12 +28,15 @@ from .fused import Loop
 from .onednn import axiswise, convolution, library, normalization, pooling, products, reorder
 from .onednn.primitive import Routine, Several
 
+__all__ = ["enabled", "forget", "found", "set"]
+
 Made: TypeAlias = "Routine | Several | Loop | recurrent.Layers | None"
 Maker: TypeAlias = Callable[..., Made]  # maker(op, context, *specs); None: the operator's own kernel is as good
 
 #: oneDNN's kernels of operators on a CPU, by the operators' names: first the layers, for which it is faster than NumPy at any size,
 LAYERS: dict[str, Maker] = {
     "Convolution": convolution.forward,
+    "Convolution_v1": convolution.forward,
     "_backward_Convolution_data": convolution.backward_data,
     "_backward_Convolution_weight": convolution.backward_weight,
     "Pooling": pooling.forward,

@@ -28,6 +28,8 @@ from .program import Program
 if TYPE_CHECKING:
     from .symbol import Symbol
 
+__all__ = ["Executor"]
+
 Monitor = Callable[[str, NDArray], Any]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import autograd
-from ..base import ArgumentError, NotImplementedForSymbol, OutOfRangeError, as_dtype, shown
+from ..base import ArgumentError, NotImplementedForSymbol, OutOfRangeError, as_dtype, did_you_mean, shown
 from ..op import NODE_KEYS, Op, Tensor, advice_on_list, open_calls
 from ..ops import casting as _casting_ops, shape as _shape_ops
 from ..ops.fluent import Fluent
@@ -427,7 +427,8 @@ class Symbol(Fluent):
             """Say of an array's attribute why a Symbol has none."""
             instead = VALUES_ONLY.get(name)
             if instead is None:
-                raise AttributeError(f"'Symbol' object has no attribute {name!r}")
+                said = "" if name.startswith("_") else did_you_mean(name, (each for each in dir(self) if each[0] != "_"))
+                raise AttributeError(f"'Symbol' object has no attribute {name!r}{said}", name=name)
             raise AttributeError(f"a Symbol has no {name}: one graph serves all shapes, dtypes and devices. {instead}")
 
     def asnumpy(self) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fnmatch
 import inspect
 import re
+import subprocess
+import sys
 import types
 
 import pytest
@@ -196,6 +198,39 @@ def test_modules_answer_for_what_they_lack():
         _ = module.imdecode
     assert caught.value.name == "imdecode"
     assert not hasattr(module, "__path__")
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("mx.ndd", "nd"), ("mx.nd.rleu", "relu"), ("mx.nd.op.rleu", "relu"), ("mx.sym.Convoluton", "Convolution"),
+        ("mx.nd.convolution", "Convolution"), ("mx.gluon.nn.Dens", "Dense"), ("mx.gluon.data.DataLoder", "DataLoader"),
+        ("mx.init.Xaver", "Xavier"), ("mx.optimizer.SDG", "SGD"), ("mx.metric.Acuracy", "Accuracy"), ("mx.image.imred", "imread"),
+        ("mx.nd.random.norml", "normal"), ("mx.sym.linalg.gem", "gemm"), ("mx.autograd.recrd", "record"), ("mx.engine.blk", "bulk"),
+        ("mx.device.gp", "gpu"), ("mx.d2l.Timr", "Timer"), ("mx.nd.ndarray.arrray", "array"), ("mx.sym.var('x').reshap", "reshape"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_nearly_right(text, near):
+    with pytest.raises(AttributeError, match=rf"has no attribute '\w+'; did you mean '{near}'\?$"):
+        eval(text, {"mx": minimx})
+
+
+def test_an_import_that_is_nearly_right():
+    with pytest.raises(ImportError, match=r"^cannot import name 'Dens' from 'minimx\.gluon\.nn'; did you mean 'Dense'\?$"):
+        from minimx.gluon.nn import Dens  # noqa: F401
+
+
+def test_a_name_that_is_near_to_none():
+    with pytest.raises(AttributeError, match=r"^module 'minimx\.nd' has no attribute 'qqqqqqqq'$"):
+        _ = minimx.nd.qqqqqqqq
+    with pytest.raises(AttributeError, match=r"^module 'minimx\.nd' has no attribute '__path'$"):
+        getattr(minimx.nd, "__path")
+
+
+def test_names_are_not_compared_before_one_is_wrong():
+    """Importing minimx, and modules of it, does not load what finds near names."""
+    code = "import sys, minimx; from minimx import gluon; from minimx.gluon import data; sys.exit('difflib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_the_page():

@@ -120,7 +120,7 @@ def test_devices_where_there_are_two(monkeypatch):
         (
             lambda: d2l.evaluate_accuracy([(1, 2)], [(1, 2)]),
             ArgumentError,
-            r"net be a network or a function; got .* and \[...\]$",
+            r"net be a network or a function; got .* and \[\(1, 2\)\]$",
         ),
         (lambda: d2l.evaluate_accuracy(3, len), ArgumentError, "data must yield batches, .* got 3 and"),
         (

@@ -111,7 +111,7 @@ def test_wrong_labels():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rand_crop": True}, "there is no option 'rand_crop'; did you mean rand_crop_prob"),
+        ({"rand_crop": True}, "there is no option 'rand_crop'; did you mean 'rand_crop_prob'"),
         ({"resize_mode": "stretch"}, "choose 'force', 'shrink' or 'fit'"),
         ({"crop_emit_mode": "all"}, "choose 'center' or 'overlap'"),
         ({"num_crop_sampler": 3, "min_crop_scales": (0.1, 0.2)}, "one number is wanted, or num_crop_sampler=3"),

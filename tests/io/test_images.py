@@ -281,7 +281,7 @@ def test_half_of_the_images_are_mirrored(many):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rand_corp": True}, "there is no option 'rand_corp'; did you mean rand_crop"),
+        ({"rand_corp": True}, "there is no option 'rand_corp'; did you mean 'rand_crop'"),
         ({"inter_method": 7}, "inter_method is 7; choose 0 nearest"),
         ({"shape": (2, 8, 8)}, r"data_shape is \(2, 8, 8\); \(channels, height, width\) is wanted"),
         ({"shape": (3, 8)}, r"data_shape is \(3, 8\)"),

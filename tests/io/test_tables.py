@@ -161,7 +161,7 @@ def test_wrong_arguments(table, tmp_path):
         mx.io.CSVIter(data_csv=path, data_shape=(3,), batch_size=0)
     with pytest.raises(ValueError, match=r"data_shape is \(3, 0\); the shape of an example is wanted"):
         mx.io.CSVIter(data_csv=path, data_shape=(3, 0), batch_size=1)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'shuffle'"):
+    with pytest.raises(TypeError, match="CSVIter takes no argument 'shuffle'; it takes data_csv"):
         mx.io.CSVIter(data_csv=path, data_shape=(3,), batch_size=1, shuffle=True)
     batches = mx.io.CSVIter(data_csv=path, data_shape=(3,), label_csv=table("1\n2\n", "few.csv"), batch_size=1)
     batches.next()

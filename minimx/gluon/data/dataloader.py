@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...base import ArgumentError, shown
 from ...device import Context, cpu, cpu_pinned
 from ...fields import converted
+from ...keywords import name_unknown
 from ...nd import NDArray
 from .batchify import default_batchify_fn, default_mp_batchify_fn
 from .collate import maker, runs_code
@@ -32,6 +33,7 @@ class TimeoutArgumentError(ArgumentError, AssertionError):
     """A timeout that is none. (MXNet asserts it: hence the second base.)"""
 
 
+@name_unknown
 class DataLoader:
     """Goes over `dataset` in batches, as often as wanted: `for X, y in loader`. Each pass is an epoch.
 

@@ -188,7 +188,7 @@ class SyncBatchNorm(BatchNorm):
             message = (
                 f"SyncBatchNorm: num_devices is not given and taken to be {num_devices}; set it if you use fewer than all GPUs"
             )
-            warnings.warn(message, UserWarning, stacklevel=2)
+            warnings.warn(message, UserWarning, stacklevel=3)  # the call, beyond `name_unknown`
         del self._kwargs["axis"]
         self._kwargs.update(ndev=num_devices, key=self.prefix)
 
