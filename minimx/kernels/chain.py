@@ -265,10 +265,10 @@ class Frame:
 
     def run(self, arrays: tuple[Array, ...]) -> None:
         """Run it on arrays without gaps. Raises MXNetError for what oneDNN refuses."""
-        found = [each.__array_interface__["data"][0] for each in arrays]
+        found = [machine.address(each) for each in arrays]
         if self.nbytes:
             memory = self._memory() if self.kept is None else self.kept
-            found.append(-(-memory.__array_interface__["data"][0] // ALIGNMENT) * ALIGNMENT)
+            found.append(-(-machine.address(memory) // ALIGNMENT) * ALIGNMENT)
         else:
             found.append(0)
         self.pointers[:] = found

@@ -149,7 +149,7 @@ class Loop:
         """Compute the results; False, and nothing is done, while there is no machine code, or none is wanted."""
         if self.code.function is None or not enabled() or not all(array.flags.c_contiguous for array in arrays):
             return False
-        pointers = [array.__array_interface__["data"][0] for array in arrays]
+        pointers = [machine.address(array) for array in arrays]
         if len(self.bounds) == 1:
             self.run(pointers, self.bounds)
         else:
@@ -161,7 +161,7 @@ class Loop:
         function = self.code.function
         if self.scratch:
             scratch = np.empty(self.scratch, np.float32)
-            pointers = [*pointers, scratch.__array_interface__["data"][0]]
+            pointers = [*pointers, machine.address(scratch)]
         for low, high in bounds:
             function(*pointers, *self.numbers, *self.lengths, low, high)
 

@@ -86,7 +86,7 @@ class Loop:
         for _, job, low, high in parts:
             scratch = {name: np.empty(size, np.float32) for name, size in job.scratch.items()}
             given = {**job.given, **scratch, "low": low, "high": high}
-            pointers = [given[name].__array_interface__["data"][0] for name in self.arrays]
+            pointers = [machine.address(given[name]) for name in self.arrays]
             self.code.function(*pointers, *[given[name] for name in (*self.numbers, *self.lengths)])
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ... import storage
 from ...device import Context
 from ...op import Spec
+from .. import machine
 from .layout import Layout
 from .library import IMPLEMENTATION, LAYOUT_OF, RESULT, SCRATCHPAD, SOURCE, USER_SCRATCHPAD, Argument, Library, library
 
@@ -240,7 +241,7 @@ class Routine:
             if self.nbytes <= KEPT:
                 frame.kept = memory
         for handle, position in frame.arrays:
-            lib.set_handle(handle, arrays[position].ctypes.data)
+            lib.set_handle(handle, machine.address(arrays[position]))
         before = lib.get_threads()
         if self.threads != before:
             lib.set_threads(self.threads)
