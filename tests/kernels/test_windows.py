@@ -114,6 +114,8 @@ def test_arrays_with_gaps_are_pooled_by_numpy() -> None:
         ((300, 40), Sum(axis=(0,))), ((300, 40), Sum(axis=(1,))), ((8, 5, 12, 13), Sum(axis=(0, 2, 3))),
         ((8, 5, 12, 13), Sum(axis=(1,), exclude=True)), ((8, 5, 7, 9), Sum(axis=(0, 1, 2))),
         ((8, 5, 12, 13), Sum(axis=(0, 2, 3), keepdims=True)), ((64, 32, 40, 40), Sum(axis=(0, 2, 3))),
+        *(((rows, channels), Sum(axis=(0,))) for rows in (1, 3, 17, 255, 1030) for channels in (2, 6, 16, 48, 84, 129, 256, 3000)),
+        ((16, 60, 60, 32), Sum(axis=(0, 1, 2))), ((16, 60, 60, 6), Sum(axis=(0, 1, 2))),
     ],
 )  # fmt: skip
 def test_sums_over_all_axes_but_one(shape: tuple[int, ...], op: Sum) -> None:
@@ -124,14 +126,12 @@ def test_sums_over_all_axes_but_one(shape: tuple[int, ...], op: Sum) -> None:
     exact = op.kernel(np, data.astype(np.float64))
     got = np.full(exact.shape, 7, np.float32)
     assert loop(data, got)
-    np.testing.assert_allclose(got, exact, 1e-5, 1e-5 * np.sqrt(data.size))
-    axes = op.plan(shape)[0]
-    if shape[-1] == got.size:  # rows one after the other, as in NumPy
-        np.testing.assert_array_equal(got, np.add.reduce(data.reshape(-1, got.size), 0).reshape(got.shape))
-    assert len(axes) == len(shape) - 1
+    count = data.size / got.size
+    np.testing.assert_allclose(got, exact, 1e-6, 1e-7 * count if loop.source == sums.VECTORS else 1e-6 * np.sqrt(count))
+    assert len(op.plan(shape)[0]) == len(shape) - 1
 
 
-@pytest.mark.parametrize(("shape", "axes"), [((1, 2, 3000, 1000), (0, 2, 3)), ((3_000_000, 1), (0,))])
+@pytest.mark.parametrize(("shape", "axes"), [((1, 2, 3000, 1000), (0, 2, 3)), ((3_000_000, 1), (0,)), ((1_000_003, 3), (0,))])
 def test_a_long_sum_is_as_exact_as_numpys(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     data = np.random.default_rng(0).random(shape, np.float32)
     loop = sums.loop_of(Sum(axis=axes), [Spec.of(shape, data.dtype)])
