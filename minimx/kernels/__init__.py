@@ -22,15 +22,15 @@ import numpy as np
 from .. import runtime, storage
 from ..device import Context
 from ..op import Array, Kind, Op, Spec, share_out
-from . import recurrent, threads, windows
+from . import batchnorm, recurrent, threads, windows
 from .choice import enabled, set as set
 from .fused import Loop
-from .onednn import axiswise, convolution, library, normalization, pooling, products, reorder
+from .onednn import axiswise, convolution, library, pooling, products, reorder
 from .onednn.primitive import Routine, Several
 
 __all__ = ["enabled", "forget", "found", "set"]
 
-Made: TypeAlias = "Routine | Several | Loop | recurrent.Layers | None"
+Made: TypeAlias = "Routine | Several | Loop | batchnorm.Norm | recurrent.Layers | None"
 Maker: TypeAlias = Callable[..., Made]  # maker(op, context, *specs); None: the operator's own kernel is as good
 
 #: oneDNN's kernels of operators on a CPU, by the operators' names: first the layers, for which it is faster than NumPy at any size,
@@ -42,8 +42,6 @@ LAYERS: dict[str, Maker] = {
     "Pooling": pooling.forward,
     "_backward_Pooling": pooling.spread,
     "_backward_Pooling_max": pooling.first,
-    "BatchNorm": normalization.forward,
-    "_backward_BatchNorm": normalization.backward,
     "Deconvolution": convolution.transposed,
     "softmax": axiswise.softmax,
     "LayerNorm": axiswise.layer_norm,
@@ -61,6 +59,8 @@ ONEDNN: dict[str, Maker] = {**LAYERS, **PRODUCTS, "transpose": reorder.transpose
 WRITTEN: dict[str, Maker] = {
     "Pooling": windows.largest,
     "_backward_Pooling_max": windows.first,
+    "BatchNorm": batchnorm.forward,
+    "_backward_BatchNorm": batchnorm.backward,
     "RNN": recurrent.layers,
     "_backward_RNN": recurrent.layers,
 }
@@ -129,7 +129,7 @@ class Faster:
     def __call__(self, xp: Any, *arrays: Array | None, out: Array | None = None, **key: Any) -> Any:
         """The output, in `out` if it is given; or a tuple of outputs. `key`: of random numbers, for an operator that needs it."""
         made = self.made(threads.share(self.work)) if enabled() else None
-        if isinstance(made, recurrent.Layers):
+        if isinstance(made, (batchnorm.Norm, recurrent.Layers)):
             return made(xp, *arrays, **key)
         if isinstance(made, Loop):
             target = out if out is not None else storage.empty(self.spec, self.context)
