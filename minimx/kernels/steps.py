@@ -12,7 +12,6 @@ that asks for something else than arithmetic, element by element, stays with Num
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -128,6 +127,7 @@ class Step:
 
     def __init__(self, numpy: Callable[..., Array], arrays: int, dtype: np.dtype[Any], more: int = 0, copies: int = 0) -> None:
         self.numpy = numpy
+        self.arrays = arrays
         self.dtype = dtype
         notes = Notes(TYPES[dtype.name])
         given = [Noted(notes, f"x{number}") for number in range(arrays)]
@@ -154,48 +154,97 @@ def places(arrays: Sequence[Array]) -> list[int] | None:
     """The addresses of contiguous arrays. None if some overlap, which are not the same: what is written for an element of one would be
     read for another of the other.
     """
-    found = [each.__array_interface__["data"][0] for each in arrays]
-    spans = sorted({(address, each.nbytes) for address, each in zip(found, arrays)})
-    return None if any(one + nbytes > other for (one, nbytes), (other, _) in itertools.pairwise(spans)) else found
+    found = [machine.address(each) for each in arrays]
+    sizes = [each.nbytes for each in arrays]
+    end = last = -1
+    for begin, nbytes in sorted(zip(found, sizes)):
+        if begin < end and (begin, begin + nbytes) != (last, end):
+            return None
+        last, end = begin, begin + nbytes
+    return found
+
+
+class Joined:
+    """The loops of many steps as one list of calls, for weights of given sizes. Only addresses and rates are written for each run."""
+
+    def __init__(
+        self, loops: Sequence[Step], sizes: Sequence[int], more: int, copies: int, threads: int, lib: library.Library
+    ) -> None:
+        """**Args** `more`, `copies`: for each step, as in Step."""
+        self.codes = [loop.code for loop in loops]  # what is here finds it by them: they must live as long
+        self.player = chain.player()
+        team = (lib.addresses["omp_get_thread_num"], lib.addresses["omp_get_num_threads"])
+        fields: list[int] = []
+        places: list[tuple[int, int]] = []  # (which field, which value of a run)
+        calls: list[tuple[int, int, int]] = []  # the address of a loop, where its fields begin, on how many threads
+        first, copy = 0, sum(loop.arrays + more for loop in loops)
+        rate = copy + copies * len(loops)
+        for loop, size in zip(loops, sizes):
+            width, rates = loop.arrays + more, len(loop.bits)
+            own = [first, first + 1, *range(first + 2 + more, first + width), first]  # weight, gradient, states, the new weight
+            own += [*range(first + 2, first + 2 + more), *range(copy, copy + copies), *range(rate, rate + rates)]
+            calls.append((loop.code.part, len(fields), threads if NS_PER_ELEMENT * size * width >= WORTH_SHARING else 1))
+            places += [(len(fields) + place, value) for place, value in enumerate(own)]
+            fields += [*[0] * len(own), size, 64, 0, *team]
+            first, copy, rate = first + width, copy + copies, rate + rates
+        self.fields = np.array(fields, np.int64)
+        base, shared = machine.address(self.fields), lib.addresses["GOMP_parallel"]
+        self.table = np.array(
+            [
+                (part, base + 8 * start, 0, 0, 0, 0) if shares == 1 else (shared, part, base + 8 * start, shares, 0, 0)
+                for part, start, shares in calls
+            ],
+            np.int64,
+        )
+        self.patches = np.array([(base + 8 * field, value, 0) for field, value in places], np.int64)
+        self.values = np.zeros(rate, np.int64)
+        self.arguments = (
+            machine.address(self.table), len(self.table), machine.address(self.patches), len(self.patches), machine.address(self.values),
+        )  # fmt: skip
+
+    def run(self, values: list[int]) -> None:
+        """Run it on arrays at these addresses, those of the steps, then the copies; then come the rates. One thread at a time may."""
+        self.values[:] = values
+        self.player.function(*self.arguments)
+
+
+_joined: dict[tuple[Any, ...], list[Joined]] = {}  # those that no thread uses now
 
 
 def together(op: optim_multi.Steps, data: Sequence[Array], copies: Sequence[Array] = ()) -> bool:
     """Make all steps of `op` on contiguous arrays by one call, and write the copies of weights that it wants; False, and nothing is done,
     if that has to be done one by one.
     """
-    player = chain.player() if compiles() else None
-    lib = library.find() if player is not None else None
-    if player is None or player.function is None or lib is None or not lib.is_parallel:
+    lib = library.find() if compiles() else None
+    if lib is None or not lib.is_parallel or chain.player().function is None:
         return False
-    team = (lib.addresses["omp_get_thread_num"], lib.addresses["omp_get_num_threads"])
     pointers = places(data)
     if pointers is None or (
         copies and len(set(pointers)) < len(pointers)
     ):  # of a weight that comes twice a copy would be too early
         return False
-    targets = [each.__array_interface__["data"][0] for each in copies]
-    threads = share(NS_PER_ELEMENT * sum(each.size for each in data))
-    fields: list[int] = []
-    calls: list[tuple[int, int, int]] = []  # the address of a loop, where its fields begin, on how many threads
-    first = 0
-    for number, (step, operands, others) in enumerate(op.each(pointers)):
+    loops, sizes, first, work = [], [], 0, 0
+    for step in op.steps:
         weight, width = data[first], op.width(step)
-        first += width
-        loop = None if step.mixed else faster(step.step, len(operands), weight.dtype, len(others), op.copies)
+        loop = None if step.mixed else faster(step.step, len(step.inputs), weight.dtype, op.gradients - 1, op.copies)
         if not isinstance(loop, Step) or not loop.code.part or loop.dtype is not weight.dtype:
             return False
-        shares = threads if NS_PER_ELEMENT * weight.size * width >= WORTH_SHARING else 1
-        calls.append((loop.code.part, len(fields), shares))
-        own = targets[number * op.copies : (number + 1) * op.copies]
-        fields += [*operands, operands[0], *others, *own, *loop.bits, weight.size, 64, 0, *team]
-    arguments = np.array(fields, np.int64)
-    base, shared = arguments.ctypes.data, lib.addresses["GOMP_parallel"]
-    listed = [
-        (part, base + 8 * start, 0, 0, 0, 0) if shares == 1 else (shared, part, base + 8 * start, shares, 0, 0)
-        for part, start, shares in calls
-    ]
-    table = np.array(listed, np.int64)
-    player.function(table.ctypes.data, len(table), None, 0, None)
+        loops.append(loop)
+        sizes.append(weight.size)
+        first, work = first + width, work + weight.size * width
+    threads = share(NS_PER_ELEMENT * work)
+    key = (threads, op.gradients, op.copies, *[id(loop.code) for loop in loops], *sizes)
+    idle = _joined.get(key)
+    if idle is None:
+        if len(_joined) >= MOST:
+            _joined.clear()
+        idle = _joined.setdefault(key, [])
+    try:
+        joined = idle.pop()
+    except IndexError:
+        joined = Joined(loops, sizes, op.gradients - 1, op.copies, threads, lib)
+    joined.run([*pointers, *map(machine.address, copies), *[bits for loop in loops for bits in loop.bits]])
+    idle.append(joined)
     return True
 
 

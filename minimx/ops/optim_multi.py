@@ -138,12 +138,22 @@ class Steps(Op):
 
     def infer(self, *data: Spec) -> tuple[Spec, ...]:
         made: list[Spec] = []
-        for step, specs, others in self.each(data):
-            step.infer(*specs)
-            for other in others:
-                same_dtype(self, specs[1], other)
-                same_shape(self, specs[1], other)
-            made += [specs[0]] * self.copies
+        fits: set[tuple[int, int]] = set()  # steps, with a dtype, that take a weight whose other arrays are all like it
+        first = 0
+        for step in self.steps:
+            arrays = data[first : first + self.width(step)]
+            first += len(arrays)
+            weight = arrays[0]
+            alike = arrays.count(weight) == len(arrays)
+            if not alike or (id(step), id(weight.dtype)) not in fits:
+                gradient, *others = arrays[1 : 1 + self.gradients]
+                step.infer(weight, gradient, *arrays[1 + self.gradients :])
+                for other in others:
+                    same_dtype(self, gradient, other)
+                    same_shape(self, gradient, other)
+                if alike:
+                    fits.add((id(step), id(weight.dtype)))
+            made += [weight] * self.copies
         return tuple(made)
 
     def width(self, step: Update) -> int:

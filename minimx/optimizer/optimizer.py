@@ -250,7 +250,10 @@ class Stepwise(Optimizer):
             self.aggregate_num = aggregation(1 << 30)
 
     def _operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
-        """The operator for update `t` of a weight, whose inputs are the weight, its gradient, and the arrays of its `state`."""
+        """The operator for update `t` of a weight, whose inputs are the weight, its gradient, and the arrays of its `state`.
+
+        It serves all weights with as many arrays, and the same other arguments.
+        """
         raise NotImplementedError(f"{type(self).__name__} must override _operator")
 
     def _mixed_operator(self, state: Any, lr: float, wd: float, t: int) -> Update:
@@ -289,10 +292,14 @@ class Stepwise(Optimizer):
         steps, arrays = [], []
         counts = (self._index_update_count[each] for each in indices)
         rates = zip(self._get_lrs(indices), self._get_wds(indices), counts)
+        made: dict[tuple[Any, ...], Update] = {}
         for weight, grad, state, given in zip(weights, grads, states, rates):
-            held = state if isinstance(state, (tuple, list)) else (state,)
-            steps.append(operator(state, *given))
-            arrays.append([weight, *(grad if copies else (grad,)), *(array for array in held if array is not None)])
+            held = [array for array in (state if isinstance(state, (tuple, list)) else (state,)) if array is not None]
+            key = (len(held), *given)
+            if key not in made:
+                made[key] = operator(state, *given)
+            steps.append(made[key])
+            arrays.append([weight, *(grad if copies else (grad,)), *held])
         if copies:
             op = Steps(tuple(steps), len(grads[0]), len(copies[0]))
             apply(op, *itertools.chain.from_iterable(arrays), out=list(itertools.chain.from_iterable(copies)))
