@@ -16,7 +16,7 @@ from ..device import Context
 from ..fields import converted
 from ..nd import NDArray
 from ..parallel.base import create, find
-from ..parallel.kvstore import in_file, read_states, write_states
+from ..parallel.kvstore import KVStore, in_file, read_states, write_states
 from .parameter import Parameter, ParameterDict, ParameterError
 
 __all__ = ["StaleGradientError", "Trainer"]
@@ -238,33 +238,31 @@ class Trainer:
         """Have the optimizer multiply gradients by `scale`."""
         self._optimizer.rescale_grad = scale
 
-    def _trained(self) -> list[tuple[int, Parameter]]:
-        """The parameters that have gradients, with their indices."""
-        return [(i, param) for i, param in enumerate(self._params) if param.grad_req != "null"]
+    def _trained(self) -> list[tuple[int, list[NDArray], list[NDArray]]]:
+        """The parameters that have gradients: index, values, and gradients, one for each device of this trainer."""
+        found = [(i, param.list_data(), param.list_grad()) for i, param in enumerate(self._params) if param.grad_req != "null"]
+        count = len(self._contexts)
+        for i, arrays, _ in found:
+            if len(arrays) != count:
+                param = self._params[i]
+                raise DeviceError(
+                    f"Parameter '{param.name}' is on {param.list_ctx()} now, but was on {self._contexts} when this Trainer was made; make "
+                    "a new Trainer after reset_ctx"
+                )
+        return found
 
     def _check_fresh(self) -> None:
         """Raise StaleGradientError unless all gradients were written since the last step."""
-        arrays = [(param, array) for _, param in self._trained() for array in self._arrays(param)]
-        stale = [(param, array) for param, array in arrays if not array._fresh_grad]
+        stale = [(i, array) for i, arrays, _ in self._trained() for array in arrays if not array._fresh_grad]
         if stale:
-            param, array = stale[0]
-            cause = NO_BACKWARD if len(stale) == len(arrays) else ""
+            i, array = stale[0]
+            cause = "" if any(array._fresh_grad for _, arrays, _ in self._trained() for array in arrays) else NO_BACKWARD
             raise StaleGradientError(
-                f"{cause}Gradient of Parameter `{param.name}` on context {array.context} has not been updated by backward since last "
-                "`step`. This could mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this "
+                f"{cause}Gradient of Parameter `{self._params[i].name}` on context {array.context} has not been updated by backward since "
+                "last `step`. This could mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this "
                 "iteration. If you are intentionally only using a subset, call step with ignore_stale_grad=True to suppress this "
                 "warning and skip updating of Parameters with stale gradient"
             )
-
-    def _arrays(self, param: Parameter) -> list[NDArray]:
-        """The values of a parameter, one for each device of this trainer."""
-        arrays = param.list_data()
-        if len(arrays) != len(self._contexts):
-            raise DeviceError(
-                f"Parameter '{param.name}' is on {param.list_ctx()} now, but was on {self._contexts} when this Trainer was made; make "
-                "a new Trainer after reset_ctx"
-            )
-        return arrays
 
     def _allreduce_grads(self) -> None:
         """Send gradients through the store, if there is one. Devices that computed nothing since the last step add nothing."""
@@ -274,14 +272,15 @@ class Trainer:
             self._allreduce_together()
             return
         sent: list[tuple[int, list[NDArray], list[NDArray]]] = []  # keys, gradients, and the arrays that receive
-        for i, param in self._trained():
-            arrays, gradients = self._arrays(param), param.list_grad()
+        for i, arrays, gradients in self._trained():
             fresh = [gradient for array, gradient in zip(arrays, gradients) if array._fresh_grad]
             if fresh or not self._update_on_kvstore:
-                sent.append((i, fresh or gradients, arrays if self._update_on_kvstore else gradients))
+                values = fresh if 0 < len(fresh) < len(gradients) else gradients
+                sent.append((i, values, arrays if self._update_on_kvstore else gradients))
         for bucket in self._buckets(sent):  # a store that does not speak of buckets gets one key at a time, as from MXNet
             keys, values, targets = bucket[0] if len(bucket) == 1 else map(list, zip(*bucket))
-            self._kvstore.pushpull(keys, values, out=targets, priority=-bucket[0][0])
+            again = len(bucket) > 1 and isinstance(self._kvstore, KVStore)
+            (self._kvstore.pushpull_again if again else self._kvstore.pushpull)(keys, values, out=targets, priority=-bucket[0][0])
 
     def _buckets(self, sent: Sequence[tuple[int, list[NDArray], list[NDArray]]]) -> Iterator[Sequence[Any]]:
         """As many keys and arrays at a time as the store would have in one call."""
@@ -298,8 +297,7 @@ class Trainer:
         The last layers come first: their gradients are the first to be there, and travel while backward computes the others.
         """
         keys, values, targets = [], [], []
-        for i, param in reversed(self._trained()):
-            arrays, gradients = self._arrays(param), param.list_grad()
+        for i, arrays, gradients in reversed(self._trained()):
             for array, gradient in zip(arrays, gradients):
                 if not array._fresh_grad:
                     gradient[:] = 0
@@ -314,13 +312,16 @@ class Trainer:
         """Update on each device, unless the store did. Gradients are stale from then on."""
         if self._amp_loss_scaler is not None and self._amp_loss_scaler.has_overflow(self._params):
             return
-        batches: list[list[tuple[int, NDArray, NDArray]]] = [[] for _ in self._updaters]
-        for i, param in self._trained():
-            arrays = self._arrays(param)
-            summed = self._kvstore is not None and any(array._fresh_grad for array in arrays)
-            for batch, array, gradient in zip(batches, arrays, param.list_grad()):
-                if not self._update_on_kvstore and (summed or array._fresh_grad):
-                    batch.append((i, gradient, array))
+        trained = self._trained()
+        batches: list[list[tuple[int, NDArray, NDArray]]] = []
+        if not self._update_on_kvstore:
+            for device in range(len(self._updaters)):
+                batches.append([
+                    (i, gradients[device], arrays[device])
+                    for i, arrays, gradients in trained
+                    if arrays[device]._fresh_grad or (self._kvstore is not None and any(each._fresh_grad for each in arrays))
+                ])  # fmt: skip
+        for _, arrays, _ in trained:
             for array in arrays:
                 array._fresh_grad = False
         for updater, batch in zip(self._updaters, batches):
