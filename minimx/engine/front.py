@@ -357,7 +357,6 @@ def push(
     task.nbytes = nbytes
     with scheduler.lock:
         for var in read_vars:
-            task.charge(var)
             task.reads(var, scheduler)
             task.read[var] = 0
         for var in written:

@@ -81,7 +81,6 @@ class Segment(Task):
             return var.slot
         slot = self.read.get(var)
         if slot is None:
-            self.charge(var)
             self.reads(var, scheduler)
             slot = len(self.table)
             self.table.append(var)

@@ -62,7 +62,6 @@ class OpTask(Task):
                 continue
             var = view.var
             if var not in self.read:
-                self.charge(var)
                 self.reads(var, scheduler)
                 self.read[var] = 0
             self.operands.append((var, view.offset, view.spec))
@@ -98,7 +97,10 @@ class OpTask(Task):
     def _compute(self) -> list[Any]:
         for var in self.changed:
             writes.noted(var.value)
-        arrays = [None if part is None else window(part[0].value, part[1], part[2]) for part in self.operands]
+        arrays = [
+            None if part is None else part[0].value if part[1] < 0 else window(part[0].value, part[1], part[2])
+            for part in self.operands
+        ]
         return execute.run_now(self.op, arrays, list(self.specs), self.key, self.context, self.where)
 
     def abandon(self, error: BaseException) -> None:

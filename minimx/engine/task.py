@@ -119,17 +119,16 @@ class Task:
             other.successors.append(self)  # first: Ctrl-C in between must not leave it waiting for what does not know of it
             self.predecessors.add(other)
 
-    def charge(self, var: Var) -> None:
-        """Count the memory of an input that no queued task holds yet: until this one has run, it cannot be freed."""
-        if var.value is not None and not var.readers and var.writer is None:
-            self.nbytes += getattr(var.value, "nbytes", 0)  # a Var of a user may hold anything
-
     def reads(self, var: Var, scheduler: Scheduler) -> None:
-        """Enter this task as a reader of `var`."""
-        self.after(scheduler.demand(var), scheduler)
+        """Enter this task as a reader of `var`. Memory that no queued task holds yet counts: until this one has run, it cannot be freed."""
+        if var.writer is not None:
+            self.after(scheduler.demand(var), scheduler)
+        elif not var.readers and var.value is not None:
+            self.nbytes += getattr(var.value, "nbytes", 0)  # a Var of a user may hold anything
         if var.readers is None:
-            var.readers = {}
-        var.readers[self] = None
+            var.readers = {self: None}
+        else:
+            var.readers[self] = None
 
     def writes(self, var: Var, scheduler: Scheduler) -> None:
         """Enter this task as the writer of `var`: after its writer and all its readers."""

@@ -346,12 +346,10 @@ class HybridBlock(TracedBlock):
         if self._callback is not None or op._hook is not None:
             op._register_op_hook(self._callback, self._monitor_all)
         inputs = self._inputs_of(trace, args, flat, context)
-        outputs = op(*inputs, default_ctx=context)
-        if not isinstance(outputs, NDArray):
-            return trace.grouped(outputs)
-        if len(args) == 1 and flat[0] is args[0]:
+        outputs = op.run(inputs, context)
+        if len(outputs) == 1 and len(args) == 1 and flat[0] is args[0]:
             self._note_direct(trace, op, inputs, context)
-        return trace.grouped([outputs])
+        return trace.grouped(outputs)
 
     def _note_direct(self, trace: Trace, op: CachedOp, inputs: list[NDArray], context: Context) -> None:
         """Remember a small program, of one argument and one output, for the next call like this one."""

@@ -140,12 +140,22 @@ class TracedBlock(Block):
     def _inputs_of(self, trace: Trace, args: Sequence[Any], flat: Sequence[Any], context: Context) -> list[NDArray]:
         """The values of a trace's variables on `context`; parameters that wait for their shapes are completed."""
         arrays = [each for each in flat if each is not None]
-        waiting = [each for is_data, each in trace.sources if not is_data and each._deferred_init]
-        if waiting:
-            self._finish_deferred(args, waiting)
         if autograd.state.recording and trace.op is not None:
             trace.op.graph.several = trace.is_shared()
-        return [arrays[each] if is_data else each.data(context) for is_data, each in trace.sources]
+        values, device = [], 0  # which of its devices a parameter has `context` for: most have the same ones
+        for is_data, each in trace.sources:
+            if is_data:
+                values.append(arrays[each])
+                continue
+            if each._deferred_init:
+                self._finish_deferred(args, [param for is_data, param in trace.sources if not is_data and param._deferred_init])
+            held = each._data
+            if held is None or len(held) <= device or held[device].context is not context or type(each) is not Parameter:
+                values.append(each.data(context))
+                device = next((number for number, array in enumerate(each._data or ()) if array.context is context), 0)
+            else:
+                values.append(held[device])
+        return values
 
     # ---- completing parameters
 

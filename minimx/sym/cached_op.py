@@ -74,7 +74,7 @@ class CachedOp:
             if not isinstance(array, NDArray):
                 raise ArgumentError(f"CachedOp: input {node.name} must be an NDArray, got {type(array).__name__}")
         context = default_ctx or (args[0].context if args else current_context())
-        outputs = self._run(list(args), context)
+        outputs = self.run(list(args), context)
         if out is not None:
             targets = list(out) if isinstance(out, (list, tuple)) else [out]
             if len(targets) != len(outputs):
@@ -90,7 +90,8 @@ class CachedOp:
             outputs = targets
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def _run(self, arrays: list[NDArray], context: Context) -> list[NDArray]:
+    def run(self, arrays: list[NDArray], context: Context) -> list[NDArray]:
+        """The outputs for as many arrays as there are variables."""
         if self._hook is None:
             return self.graph(arrays, context)
         return self.graph.interpret(arrays, context, self._show_inputs if self._monitor_all else None, self._show_outputs)
