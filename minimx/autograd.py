@@ -22,6 +22,11 @@ from .engine.var import View
 from .fields import converted
 from .op import Op
 
+__all__ = [
+    "Function", "backward", "get_symbol", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
+    "set_recording", "set_training", "train_mode",
+]  # fmt: skip
+
 
 class _State(threading.local):
     def __init__(self) -> None:
@@ -55,6 +60,10 @@ class Node:
     def vjp(self, grads: list[Any]) -> Sequence[Any]:
         """Gradients of the inputs from those of the outputs (None: zero)."""
         raise NotImplementedError
+
+    def seed(self, head: Any) -> Any:
+        """Ones, with which backward begins at `head`, an output of this node. What they are handed to may write into them."""
+        return head.ones_like()
 
     def free(self) -> None:
         """Forget everything that backward needed."""
@@ -371,7 +380,7 @@ def _differentiate(
     with _Scope(create_graph, training):
         for head, start in zip(heads, head_grads):
             if start is None:
-                start = head.ones_like()
+                start = head.node.seed(head) if wanted is None else head.ones_like()
             elif start.dtype is not head.dtype:  # as MXNet's executors do
                 start = start.astype(head.dtype)
             _add(gradients, (head.node, head.index), start)

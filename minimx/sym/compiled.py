@@ -8,8 +8,11 @@ the engine one by one, in the same order. So it is when somebody watches them. B
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..autograd import Node as TapeNode, predict_mode, state, train_mode
 from ..base import ArgumentError, DeviceError, DTypeError, MXNetError, ShapeError
@@ -21,7 +24,7 @@ from ..nd.custom import CustomCall
 from ..nd.direct import outcome
 from ..nd.entry import invoke
 from ..nd.ndarray import NDArray
-from ..op import Op
+from ..op import Op, Spec
 from ..seeds import Key, next_key
 from . import infer
 from .backends.compiling import handed_over
@@ -36,6 +39,7 @@ from .subgraph import expanded, subgraph_nodes
 #: Called with a node and its operands, or its outputs.
 Watch = Callable[[Node, "Sequence[NDArray | None]"], None]
 
+LARGEST_SEED = 1 << 18  # bytes of ones, with which backward begins, that are kept for the next time
 MOST_PROGRAMS = 256  # of one graph; beyond, the oldest are dropped
 
 
@@ -277,6 +281,11 @@ class ProgramNode(TapeNode):
         self.wanted = wanted
         self.keys = keys
 
+    def seed(self, head: NDArray) -> NDArray:
+        if not head.context.host or head.spec.nbytes > LARGEST_SEED:
+            return head.ones_like()
+        return _ones(head.spec, head.context)  # a program changes nothing that it is given
+
     def vjp(self, grads: list[Any]) -> Sequence[Any]:
         gradients = self.program.gradients
         assert gradients is not None
@@ -313,6 +322,14 @@ class ProgramNode(TapeNode):
     def free(self) -> None:
         super().free()
         self.arrays, self.values = [], []
+
+
+@functools.lru_cache(64)
+def _ones(spec: Spec, context: Context) -> NDArray:
+    """Ones that all share. Nobody can write into them."""
+    value = np.ones(spec.shape, spec.dtype)
+    value.flags.writeable = False
+    return NDArray(Var(value), spec, context)
 
 
 def _kept(array: NDArray) -> NDArray:

@@ -55,7 +55,7 @@ def written(
     if isinstance(op, FullyConnectedLayer) and len(shapes[0]) == 2:
         lines = [f"{name} = {arguments[0]}.dot({arguments[1]}.T{into})"]
         # NumPy adds a row to rows sooner than a vector.
-        return lines if len(arguments) == 2 else [*lines, f"np.add({name}, {arguments[2]}[None], out={name})"]
+        return lines if len(arguments) == 2 else [*lines, f"{name} += {arguments[2]}[None]"]
     if isinstance(op, Dot) and len(shapes[0]) == len(shapes[1]) == 2:
         left = f"{arguments[0]}.T" if op.transpose_a else arguments[0]
         right = f"{arguments[1]}.T" if op.transpose_b else arguments[1]

@@ -62,10 +62,10 @@ def net(
 ):
     [m0] = memory  # 32 bytes, kept from run to run
     net_dense0_fwd = data.dot(net_dense0_weight.T, out=m0)  # (2, 4)
-    np.add(net_dense0_fwd, net_dense0_bias[None], out=net_dense0_fwd)  # (2, 4)
+    net_dense0_fwd += net_dense0_bias[None]  # (2, 4)
     net_dense0_tanh_fwd = np.tanh(net_dense0_fwd, out=net_dense0_fwd)  # (2, 4)
     net_dense1_fwd = net_dense0_tanh_fwd.dot(net_dense1_weight.T)  # (2, 2)
-    np.add(net_dense1_fwd, net_dense1_bias[None], out=net_dense1_fwd)  # (2, 2)
+    net_dense1_fwd += net_dense1_bias[None]  # (2, 2)
     return [net_dense1_fwd]
 """
     )
