@@ -79,6 +79,16 @@ def require_known(cls: type, error: TypeError, given: Iterable[str]) -> None:
             raise ArgumentError(f"{cls.__name__} takes no argument {name!r}{what_it_takes(name, known)}") from None
 
 
+def _require_no_dict(cls: type, init: Any) -> None:
+    """Raise ArgumentError if the first argument of `init`, for which a dict was given, is a number."""
+    first = list(inspect.signature(init).parameters.values())[1]
+    if str(first.annotation).split(" | ")[0] in ("float", "int"):
+        name = cls.__name__
+        raise ArgumentError(
+            f"{name} takes its arguments by name, {name}({first.name}=...), and not in a dict; to use one, write {name}(**{{...}})"
+        )
+
+
 def name_unknown(cls: Class) -> Class:
     """Class decorator: let an error about an unknown keyword name the one that was meant. Users' own classes are left as they are."""
     init: Any = cls.__dict__.get("__init__")
@@ -87,6 +97,8 @@ def name_unknown(cls: Class) -> Class:
 
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if args and isinstance(args[0], dict):
+            _require_no_dict(type(self), init)
         try:
             init(self, *args, **kwargs)
         except TypeError as error:

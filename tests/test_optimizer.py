@@ -547,3 +547,18 @@ def test_a_weight_may_come_twice():
     optimizer.get_updater(optimizer.SGD(learning_rate=0.25))([0, 1], [nd.ones((1500, 1000))] * 2, [weight, weight])
     assert np.unique(weight.asnumpy()).tolist() == [0.5]
     optimizer.SGD(learning_rate=0.25).update([], [], [], [])
+
+
+@pytest.mark.parametrize(("name", "first"), [("SGD", "momentum"), ("Adam", "learning_rate"), ("RMSProp", "learning_rate")])
+def test_a_dict_of_arguments_is_told(name: str, first: str) -> None:
+    """As a Trainer takes one; else it would be the first argument."""
+    with pytest.raises(
+        mx.base.ArgumentError, match=rf"{name} takes its arguments by name, {name}\({first}=...\), and not in a dict"
+    ):
+        getattr(mx.optimizer, name)({"lr": 0.1})
+
+    class Own(mx.optimizer.Optimizer):
+        def __init__(self, options: dict[str, float]) -> None:
+            super().__init__(**options)
+
+    assert Own({"learning_rate": 0.25}).lr == 0.25

@@ -5,8 +5,6 @@
 do; it is imported when it is first asked for. Book: chapters 9 to 11.
 """
 
-import importlib
-
 from .base import KVStoreBase, TestStore, create
 from .dist import DistStore, Horovod
 from .kvstore import KVStore
@@ -15,9 +13,5 @@ from .split import split_and_load, split_data
 
 __all__ = ["DistStore", "Horovod", "KVStore", "KVStoreBase", "NCCLStore", "TestStore", "create", "split_and_load", "split_data"]
 
-
-def __getattr__(name: str) -> object:
-    """The modelled cluster, which few programs need."""
-    if name == "simulate":
-        return importlib.import_module("minimx.parallel.simulate")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+#: What few programs need, imported when it is first asked for (compat/differences.py).
+LATER = ("simulate",)

@@ -115,7 +115,11 @@ def others(x: np.ndarray) -> np.ndarray:
 BAD_AXES = (
     Bad(lambda nd: nd.sum(nd.ones((2, 3)), axis=2), ShapeError, r"sum: axis 2 is out of range for an array of 2"),
     Bad(lambda nd: nd.sum(nd.ones((2, 3)), axis=(0, -2)), ShapeError, r"sum: axes .* name an axis twice"),
-    Bad(lambda nd: nd.sum(nd.ones((2, 3)), axes=1), ArgumentError, r"sum: unknown argument axes; it takes data, axis, keepdims"),
+    Bad(
+        lambda nd: nd.sum(nd.ones((2, 3)), axes=1),
+        ArgumentError,
+        r"sum: unknown argument axes; did you mean 'axis'\? It takes data, axis, keepdims",
+    ),
 )
 
 SUMS: list[Case] = [
