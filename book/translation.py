@@ -7,7 +7,8 @@ block for each Markdown cell, headed by the cell's id and a short hash of the En
     比较运算得到 1 和 0 ...
 
 and one headed `<!-- cost alt 9c1d3f2a -->` for the alternative text of a picture, which stands in a cell's metadata, or in those of the
-picture among its outputs; that of a second picture is headed `cost alt 2`. A block is Markdown that reads and compares well: a sentence a
+picture among its outputs; that of a second picture is headed `cost alt 2`, and `{1}` in it stands for the first number of the original,
+for one that each run may change. A block is Markdown that reads and compares well: a sentence a
 line; where lines meet in the middle of Chinese, no space is put between them. A page that is no notebook, such as `index` or
 `teaching/plan`, is one block, `page`.
 `words.md` translates single words of the site, `glossary.md` fixes terms (see translation_lint.py, which looks for what is missing,
@@ -41,6 +42,7 @@ WIDE = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef\u2014\u2018\u2019\u201c\u201d\u2
 #: What begins a line that is not the rest of a paragraph.
 BEGINS = re.compile(r"\s*(?:[-*+] |\d+\. |[|#>]|```|:::|\$\$|\*\*\d|\\|\([\w-]+\)=)")
 NUMBER = re.compile(r"\d[\d,.]*\d|\d")
+PLACE = re.compile(r"\{(\d+)\}")  # of a number of the original, in the alternative text of a picture
 
 Notebook = dict[str, Any]
 
@@ -157,6 +159,11 @@ def words(language: str) -> dict[str, str]:
     return dict(table(path_of(language, "words")))
 
 
+def stamp_of(key: str, original: str, text: str) -> str:
+    """What stands in the head of a block, whose text is a translation of the original."""
+    return digest(NUMBER.sub("#", original) if " alt" in key and PLACE.search(text) else original)
+
+
 def joined(text: str) -> str:
     """A text whose lines are joined where a space between them would be seen in the middle of Chinese."""
     lines: list[str] = []
@@ -184,7 +191,11 @@ def current(name: str, language: str) -> dict[str, str]:
     """The translated texts of a page that are there, and translate the original as it is now."""
     blocks = read(path_of(language, name))
     texts = originals(name)
-    return {key: joined(blocks[key].text) for key, text in texts.items() if key in blocks and blocks[key].digest == digest(text)}
+    return {
+        key: joined(blocks[key].text)
+        for key, text in texts.items()
+        if key in blocks and blocks[key].digest == stamp_of(key, text, blocks[key].text)
+    }
 
 
 def translated(chapter: Notebook, texts: Mapping[str, str], single: Mapping[str, str], known: Mapping[str, str]) -> Notebook:
@@ -213,9 +224,16 @@ def renumbered(text: str, before: str, now: str) -> str:
 
     >>> renumbered("12 个事件，cpu(0) 12 个", "12 events, cpu(0) 12", "15 events, cpu(0) 15")
     '15 个事件，cpu(0) 15 个'
+    >>> renumbered("{1} 个事件，cpu(0) {3} 个", "12 events, cpu(0) 12", "15 events, cpu(0) 14")
+    '15 个事件，cpu(0) 14 个'
     """
-    pairs = {*zip(NUMBER.findall(before), NUMBER.findall(now))}
-    if NUMBER.sub("", before) != NUMBER.sub("", now) or len(dict(pairs)) < len(pairs):
+    numbers = NUMBER.findall(now)
+    pairs = {*zip(NUMBER.findall(before), numbers)}
+    if NUMBER.sub("", before) != NUMBER.sub("", now):
+        return now
+    if PLACE.search(text):
+        return PLACE.sub(lambda place: numbers[int(place[1]) - 1], text)
+    if len(dict(pairs)) < len(pairs):
         return now
     return NUMBER.sub(lambda number: dict(pairs).get(number[0], number[0]), text)
 
@@ -261,10 +279,12 @@ def stamp(language: str, name: str, keys: list[str]) -> None:
     if unknown:
         raise ValueError(f"{name} has no text {sorted(unknown)}; it has {', '.join(texts)}")
 
+    blocks = read(path)
+
     def stamped(head: re.Match[str]) -> str:
         key = head["key"]
         new = key in texts and (key in keys or (not keys and head["digest"] is None))
-        return f"<!-- {key} {digest(texts[key])} -->" if new else head[0]
+        return f"<!-- {key} {stamp_of(key, texts[key], blocks[key].text)} -->" if new else head[0]
 
     old = path.read_text(encoding="utf-8")
     path.write_text(re.sub(f"(?m)^{HEAD.pattern}$", stamped, old), encoding="utf-8")

@@ -19,7 +19,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.colon_fence import colon_fence_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
-from translation import digest, joined, originals, pages, path_of, read, table, untranslated
+from translation import NUMBER, PLACE, joined, originals, pages, path_of, read, stamp_of, table, untranslated
 
 PARSER = (
     MarkdownIt("commonmark")
@@ -117,12 +117,15 @@ def faults(name: str, language: str) -> list[str]:
             found.append(f"{key}: no translation of\n{text}")
         elif blocks[key].digest is None:
             found.append(f"{key}: no hash; run python book/translation.py stamp {language} {name}")
-        elif blocks[key].digest != digest(text):
+        elif blocks[key].digest != stamp_of(key, text, blocks[key].text):
             found.append(
                 f"{key}: the translation is older than the text; mend it, then stamp {language} {name} {key}. Now:\n{text}"
             )
         else:
             body = joined(blocks[key].text)
+            places = [int(place) for place in PLACE.findall(body)] if " alt" in key else []
+            if places and not 1 <= min(places) <= max(places) <= len(NUMBER.findall(text)):
+                found.append(f"{key}: the original has {len(NUMBER.findall(text))} numbers, places are {places}")
             found += [f"{key}: {each}" for each in (*lost(text, body), *unlike_glossary(text, body, language))]
     order = [key for key in blocks if key in texts]
     if order != [key for key in texts if key in blocks]:

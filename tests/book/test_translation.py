@@ -103,6 +103,15 @@ def test_breaking_lines_otherwise_changes_no_hash() -> None:
     assert translation.digest("one two") != translation.digest("one too")
 
 
+def test_a_translation_that_takes_the_numbers_of_its_original_fits_any() -> None:
+    one, other, text = "Timeline of 12 events: cpu(0) 12", "Timeline of 15 events: cpu(0) 15", "{1} 个事件：cpu(0) {3} 个"
+    assert translation.stamp_of("cost alt", one, text) == translation.stamp_of("cost alt", other, text)
+    assert translation.stamp_of("cost alt", one, "12 个事件") != translation.stamp_of("cost alt", other, "12 个事件")
+    assert translation.stamp_of("cost", one, text) != translation.stamp_of("cost", other, text)
+    assert translation.renumbered(text, one, other) == "15 个事件：cpu(0) 15 个"
+    assert translation.renumbered(text, one, "Timeline of 15 tasks") == "Timeline of 15 tasks"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
