@@ -279,8 +279,9 @@ class Trainer:
                 sent.append((i, values, arrays if self._update_on_kvstore else gradients))
         for bucket in self._buckets(sent):  # a store that does not speak of buckets gets one key at a time, as from MXNet
             keys, values, targets = bucket[0] if len(bucket) == 1 else map(list, zip(*bucket))
-            again = len(bucket) > 1 and isinstance(self._kvstore, KVStore)
-            (self._kvstore.pushpull_again if again else self._kvstore.pushpull)(keys, values, out=targets, priority=-bucket[0][0])
+            several = len(bucket) > 1 and isinstance(self._kvstore, KVStore)
+            send = self._kvstore.pushpull_again if several else self._kvstore.pushpull
+            send(keys, values, out=targets, priority=-bucket[0][0])
 
     def _buckets(self, sent: Sequence[tuple[int, list[NDArray], list[NDArray]]]) -> Iterator[Sequence[Any]]:
         """As many keys and arrays at a time as the store would have in one call."""
