@@ -172,7 +172,7 @@ class Sessions:
         options.intra_op_num_threads = count
         options.inter_op_num_threads = 1
         options.graph_optimization_level = getattr(runtime.GraphOptimizationLevel, self.LEVELS[self.options.optimize])
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads leave the cores to our lanes
+        options.add_session_config_entry("session.force_spinning_stop", "1")  # idle threads leave the cores to our lanes
         options.log_severity_level = 3
         try:
             return runtime.InferenceSession(self.contents, options, providers=["CPUExecutionProvider"])
