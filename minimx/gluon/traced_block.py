@@ -23,7 +23,7 @@ from .parameter import Parameter, ParameterDict
 from .plain_block import Block
 from .structure import Format, flatten
 from .tracing import Trace
-from .weight import is_known
+from .weight import is_known, place_of
 
 
 class TracedBlock(Block):
@@ -142,19 +142,17 @@ class TracedBlock(Block):
         arrays = [each for each in flat if each is not None]
         if autograd.state.recording and trace.op is not None:
             trace.op.graph.several = trace.is_shared()
-        values, device = [], 0  # which of its devices a parameter has `context` for: most have the same ones
+        values, place = [], place_of(context)
         for is_data, each in trace.sources:
             if is_data:
                 values.append(arrays[each])
                 continue
             if each._deferred_init:
                 self._finish_deferred(args, [param for is_data, param in trace.sources if not is_data and param._deferred_init])
-            held = each._data
-            if held is None or len(held) <= device or held[device].context is not context or type(each) is not Parameter:
-                values.append(each.data(context))
-                device = next((number for number, array in enumerate(each._data or ()) if array.context is context), 0)
-            else:
-                values.append(held[device])
+            held, number = each._data, each._ctx_map.get(place)
+            # What `data` does where nothing is amiss: there may be hundreds of parameters.
+            own = held is None or number is None or type(each) is not Parameter or "data" in each.__dict__
+            values.append(each.data(context) if own else held[number])
         return values
 
     # ---- completing parameters

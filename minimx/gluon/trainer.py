@@ -202,8 +202,19 @@ class Trainer:
         self._begin()
         if not ignore_stale_grad:
             self._check_fresh()
+        if self._updates_in_store and self._overflows():
+            return
         self._allreduce_grads()
         self._update(ignore_stale_grad)
+
+    @property
+    def _updates_in_store(self) -> bool:
+        """Whether `_allreduce_grads` updates, in a store that belongs to this process alone."""
+        return bool(self._update_on_kvstore) and not self._together
+
+    def _overflows(self) -> bool:
+        """Whether this step is left out, since a gradient is not finite and automatic mixed precision looks for that."""
+        return self._amp_loss_scaler is not None and self._amp_loss_scaler.has_overflow(self._params)
 
     def allreduce_grads(self) -> None:
         """Only the first half of `step`: every device gets the sum of the gradients, which can then be changed before `update`.
@@ -311,7 +322,7 @@ class Trainer:
 
     def _update(self, ignore_stale_grad: bool = False) -> None:
         """Update on each device, unless the store did. Gradients are stale from then on."""
-        if self._amp_loss_scaler is not None and self._amp_loss_scaler.has_overflow(self._params):
+        if not self._updates_in_store and self._overflows():
             return
         trained = self._trained()
         batches: list[list[tuple[int, NDArray, NDArray]]] = []

@@ -240,7 +240,7 @@ class Parameter:
     def _init_impl(self, data: NDArray, contexts: Sequence[Context]) -> None:
         """Make copies of `data` on all devices, and gradients."""
         self._ctx_list = list(contexts)
-        self._ctx_map = {_place(context): i for i, context in enumerate(contexts)}
+        self._ctx_map = {place_of(context): i for i, context in enumerate(contexts)}
         self._hold([data.copyto(context) for context in contexts])
         self._init_grad()
 
@@ -318,7 +318,7 @@ class Parameter:
             if len(arrays) == 1:
                 return arrays[0]
             ctx = current_context()
-        position = self._ctx_map.get(_place(ctx))
+        position = self._ctx_map.get(place_of(ctx))
         if position is None:
             raise DeviceError(
                 f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized on {self._ctx_list}."
@@ -418,7 +418,7 @@ def as_shape(shape: int | Sequence[int] | None) -> Shape | None:
     return tuple(max(length, 0) for length in found)  # MXNet's other mark for an unknown length is -1
 
 
-def _place(context: Context) -> tuple[bool, int]:
+def place_of(context: Context) -> tuple[bool, int]:
     """GPUs are one kind of place, host memory of every kind the other."""
     return context.device_typeid == 2, context.device_id
 

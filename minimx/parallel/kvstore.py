@@ -45,18 +45,17 @@ class Exchange(NamedTuple):
 
 
 class Known(NamedTuple):
-    """An Exchange, with the lists of arrays for which it was asked."""
+    """An Exchange, with the arrays for which it was asked, those that are pushed and then those that are pulled."""
 
-    value: list[Any]
-    out: list[Any]
+    arrays: list[NDArray]
     exchange: Exchange
 
-    def serves(self, updater: Any, key: list[Any], value: list[Any], out: list[Any]) -> bool:
+    def serves(self, updater: Any, key: list[Any], arrays: list[NDArray]) -> bool:
         """Whether the same is asked again."""
         made = self.exchange
         if made.updater is not updater or made.optimizer is not updater.optimizer or made.keys != key:
             return False
-        return all(map(operator.is_, self.value, value)) and all(map(operator.is_, self.out, out))
+        return len(arrays) == len(self.arrays) and all(map(operator.is_, arrays, self.arrays))
 
 
 class KVStore(KVStoreBase):
@@ -142,18 +141,21 @@ class KVStore(KVStoreBase):
                 self._reduce(each, arrays, wanted[each])
 
     def pushpull_again(self, key: list[Any], value: list[list[NDArray]], out: list[list[NDArray]], priority: int = 0) -> None:
-        """`pushpull` of lists, for a caller who comes with the same inner lists step after step: these are checked once, and kept."""
+        """`pushpull` of lists, for a caller who comes with the same arrays step after step: these are checked once, and kept."""
+        if getattr(self.pushpull, "__func__", None) is not _pushpull:  # somebody has put another one in its place
+            self.pushpull(key, value, out, priority)
+            return
+        arrays = [array for arrays in (*value, *out) for array in arrays]
         known = self._known.get(key[0])
-        if known is not None and known.serves(self._updater, key, value, out):
+        if known is not None and known.serves(self._updater, key, arrays):
             with engine.priority(priority):
                 known.exchange.run()
             return
         self.pushpull(key, value, out, priority)
         self._known.pop(key[0], None)
-        if isinstance(self._updater, Updater) and type(self).pushpull is KVStore.pushpull:
-            exchange = self._exchange(list(zip(key, value)), list(zip(key, out)))
-            if exchange is not None:
-                self._known[key[0]] = Known(value, out, exchange)
+        exchange = self._exchange(list(zip(key, map(list, value))), list(zip(key, map(list, out))))
+        if exchange is not None:
+            self._known[key[0]] = Known(arrays, exchange)
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
         """Enter keys with their first values, and write these into the arrays `out`. **Raises** as `init`."""
@@ -359,6 +361,9 @@ class KVStore(KVStoreBase):
         if self._keys not in (None, kind):
             raise MXNetError(f"kvstore.{what}: Mixed key types are not allowed: {key!r} after keys of type {self._keys.__name__}")
         self._keys = kind
+
+
+_pushpull = KVStore.pushpull
 
 
 def write_states(fname: files.PathLike, updater: Updater, dump_optimizer: bool = True) -> None:

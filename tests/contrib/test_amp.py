@@ -72,6 +72,24 @@ def test_gradients_that_are_not_finite(initialized):
     assert scaler.loss_scale == 65536  # doubled after 2000 steps
 
 
+@pytest.mark.parametrize("on_store", [None, True, False])
+def test_a_step_on_two_devices_is_left_out(initialized, on_store):
+    devices = [mx.cpu(0), mx.cpu(1)]
+    weights = [gluon.Parameter(name, shape=(2,)) for name in "ab"]
+    for weight in weights:
+        weight.initialize(mx.init.One(), ctx=devices)
+    trainer = gluon.Trainer(weights, "sgd", {"learning_rate": 0.5}, update_on_kvstore=on_store)
+    amp.init_trainer(trainer)
+    for factor, wanted in ((1.0, 0.5), (np.inf, 0.5), (1.0, 0.0)):
+        with autograd.record():
+            losses = [(weights[0].data(device) * factor + weights[1].data(device)).sum() for device in devices]
+            with amp.scale_loss(losses, trainer) as scaled:
+                autograd.backward(scaled)
+        trainer.step(2)
+        for weight in weights:
+            assert [array.asnumpy().tolist() for array in weight.list_data()] == [[wanted] * 2] * 2
+
+
 def test_wrong_calls(monkeypatch):
     _, trainer = parameter_and_trainer()
     monkeypatch.setattr(amp, "_state", {"initialized": False})

@@ -730,3 +730,24 @@ def test_a_block_that_is_not_hybridized_any_more_runs_python_again():
     block.hybridize(False, clear=False)
     block(x)
     assert runs == ["minimx.sym", "minimx.nd"]
+
+
+def test_a_parameter_that_is_twice_on_a_device():
+    """Blocks compute with the last copy, hybridized or not."""
+    net = nn.Dense(2, in_units=3)
+    net.initialize(mx.init.One(), ctx=[mx.cpu(0), mx.cpu(0)])
+    net.weight.list_data()[1][:] = 7
+    x = nd.ones((1, 3))
+    for _ in range(2):
+        assert net(x).asnumpy().tolist() == [[21, 21]]
+        net.hybridize()
+
+
+def test_data_of_an_instances_own():
+    net = nn.Dense(2, in_units=3, use_bias=False)
+    net.initialize(mx.init.One())
+    net.hybridize()
+    assert net(nd.ones((1, 3))).asnumpy().tolist() == [[3, 3]]
+    net.weight.data = lambda ctx=None: nd.ones((2, 3)) * 5
+    with autograd.record():
+        assert net(nd.ones((1, 3))).asnumpy().tolist() == [[15, 15]]

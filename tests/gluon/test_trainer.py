@@ -302,6 +302,52 @@ def test_a_store_of_ones_own():
         gluon.Trainer([x], "sgd", kvstore=store, update_on_kvstore=True)._init_kvstore()
 
 
+def two_weights():
+    """Two weights of zeros on two devices, their Trainer, and a step whose gradients are ones on each device, divided by 2."""
+    devices = [mx.cpu(0), mx.cpu(1)]
+    weights = [gluon.Parameter(name, shape=(2,)) for name in "ab"]
+    for weight in weights:
+        weight.initialize(mx.init.Zero(), ctx=devices)
+    trainer = gluon.Trainer(weights, "sgd", {"learning_rate": 1.0})
+
+    def step():
+        with autograd.record():
+            losses = [(weights[0].data(device) + weights[1].data(device)).sum() for device in devices]
+        autograd.backward(losses)
+        trainer.step(2)
+
+    return weights, trainer, step
+
+
+def test_arrays_that_are_replaced_are_written_from_then_on():
+    weights, _, step = two_weights()
+    step()
+    step()
+    weights[0].list_data()[1] = nd.array([5, 5], ctx=mx.cpu(1))
+    autograd.mark_variables(weights[0].list_data(), weights[0].list_grad())
+    step()
+    for weight in weights:
+        assert [array.asnumpy().tolist() for array in weight.list_data()] == [[-3, -3]] * 2
+
+
+@pytest.mark.parametrize("where", ["instance", "class"])
+def test_a_pushpull_put_in_place_of_the_stores_is_called(where, monkeypatch):
+    weights, trainer, step = two_weights()
+    step()
+    step()
+    store, calls = trainer._kvstore, []
+    own = store.pushpull
+
+    def counting(*args, **kwargs):
+        calls.append(len(args))
+        return own(*args[where == "class" :], **kwargs)
+
+    monkeypatch.setattr(store if where == "instance" else type(store), "pushpull", counting)
+    step()
+    assert len(calls) == 1
+    assert weights[1].data(mx.cpu(1)).asnumpy().tolist() == [-3, -3]
+
+
 def test_weights_written_by_the_user_count():
     """MXNet's store has a copy of its own, which would overwrite them."""
     x = parameter(devices=TWO)
