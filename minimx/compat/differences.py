@@ -159,6 +159,15 @@ def public_modules() -> list[ModuleType]:
     return found
 
 
+class Package(ModuleType):
+    """A package of which modules are loaded after the others: these, too, answer for names that they lack."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if isinstance(value, ModuleType):  # Python enters a module that it has loaded into its package
+            teach()
+
+
 def teach() -> None:
     """Let modules show their public names and answer for those that they lack, and files of packages for what other files have here.
 
@@ -167,6 +176,8 @@ def teach() -> None:
     for module in public_modules():
         vars(module).setdefault("__getattr__", explaining(module.__name__))
         vars(module).setdefault("__dir__", _listing(module))
+        if hasattr(module, "__path__"):
+            module.__class__ = Package
     for name in (name for row in TABLE if row.absent for name in row.names.split()):
         owner = sys.modules.get(f"minimx.{name.rpartition('.')[0]}")
         if owner is not None:

@@ -346,3 +346,18 @@ def test_the_command_shows_only_what_differs(monkeypatch, capsys):
 def test_every_module_that_is_here_is_found():
     assert alias.find_own("nd") is minimx.nd
     assert alias.find_own("no.such.module") is None
+
+
+def test_modules_that_are_loaded_late_answer_too() -> None:
+    code = """
+from minimx.contrib import amp
+import minimx.image
+for module, name in ((amp, "list_fp32_ops"), (minimx.image, "ImageItr")):
+    try:
+        getattr(module, name)
+    except AttributeError as error:
+        print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said[0].startswith("module 'minimx.contrib.amp' has no attribute 'list_fp32_ops': no operator computes")
+    assert said[1] == "module 'minimx.image' has no attribute 'ImageItr'; did you mean 'ImageIter'?"
