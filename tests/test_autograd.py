@@ -496,3 +496,10 @@ def test_head_gradients_of_another_dtype() -> None:
     y.backward(nd.array([1, 10], dtype="float64"))
     assert x.grad.dtype == np.float16
     assert x.grad.asnumpy().tolist() == [2, 40]
+
+
+def test_a_star_import_gives_what_scripts_for_mxnet_have_from_it() -> None:
+    names: dict[str, Any] = {}
+    exec("from minimx.autograd import *", names)
+    assert names["NDArray"] is mx.nd.NDArray
+    assert names["record"] is autograd.record

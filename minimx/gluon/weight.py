@@ -35,9 +35,9 @@ class ParameterError(MXNetError, AssertionError, ValueError):
     """A parameter, or a file of parameters, that does not fit. (MXNet asserts: hence the second base.)"""
 
 
-def require_length(layer: Any, argument: str, value: Any) -> None:
-    """Raise ArgumentError unless `value`, an argument of `layer`, is an integer above 0."""
-    if converted(type(layer).__name__, argument, "int", value) < 1:
+def require_length(layer: Any, argument: str, value: Any, least: int = 1) -> None:
+    """Raise ArgumentError unless `value`, an argument of `layer`, is an integer, and at least `least`."""
+    if converted(type(layer).__name__, argument, "int", value) < least:
         raise ArgumentError(f"{type(layer).__name__}: {argument} is {value}, wants 1 or more")
 
 

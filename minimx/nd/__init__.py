@@ -46,6 +46,7 @@ from .random import (
 from .serialize import load, load_frombuffer, save
 
 autograd.NDArray = NDArray  # type: ignore[attr-defined]  # MXNet scripts import this name from autograd, too
+autograd.__all__ += ["NDArray"]
 
 __all__ = [
     "Custom", "NDArray", "_internal", "arange", "array", "concatenate", "contrib", "empty", "eye", "from_dlpack", "from_numpy",

@@ -7,6 +7,7 @@ say on which device, are in the front ends. Book: chapter 1.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -37,6 +38,10 @@ class Creation(Op):
 
     def vjp(self, g: Any, y: Any) -> tuple[Any, ...]:
         return ()
+
+    def of_shape(self, shape: Shape) -> Op:
+        """The operator that makes an array of this shape, for one whose `shape` has open lengths, zeros."""
+        return dataclasses.replace(self, shape=shape)
 
     def filled(self, shape: Shape, dtype: np.dtype[Any]) -> Spec:
         if any(length < 0 for length in shape):
@@ -124,6 +129,17 @@ class Arange(Creation):
     infer_range: bool = False
     dtype: np.dtype[Any] = float32
 
+    @property
+    def shape(self) -> Shape:
+        """(0,) where the length is left open."""
+        return (0,) if self.infer_range and self.stop is None else ()
+
+    def of_shape(self, shape: Shape) -> Op:
+        if len(shape) != 1 or shape[0] % self.repeat:
+            raise ShapeError(f"{self.name}: numbers that come {self.repeat} times each cannot be an array of shape {shape}")
+        # Half a step before the next number, so that rounding adds none.
+        return dataclasses.replace(self, stop=self.start + self.step * (shape[0] // self.repeat - 0.5), infer_range=False)
+
     def bounds(self) -> tuple[float, float]:
         """Where the numbers start and before which they end; a single bound is the end."""
         return (0.0, self.start) if self.stop is None else (self.start, self.stop)
@@ -133,8 +149,8 @@ class Arange(Creation):
             raise ArgumentError(
                 f"{self.name}: step is {self.step} and repeat {self.repeat}; step must not be 0, repeat be positive"
             )
-        if self.infer_range and self.stop is None:
-            raise ShapeError(f"{self.name}: infer_range leaves the length to what the result is combined with; give stop instead")
+        if self.shape:
+            return self.filled(self.shape, self.dtype)
         start, stop = self.bounds()
         span = (stop - start) / self.step
         if not math.isfinite(span):
@@ -145,6 +161,10 @@ class Arange(Creation):
         return Spec.of((count * self.repeat,), self.dtype)
 
     def kernel(self, xp: Any) -> Array:
+        if self.shape:
+            raise ShapeError(
+                f"{self.name}: infer_range leaves the length to what the result is combined with, which does not say it; give stop instead"
+            )
         return ramp(xp, self.bounds()[0], self.step, self.repeat, self.infer().shape[0], self.dtype)
 
 

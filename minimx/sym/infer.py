@@ -267,4 +267,5 @@ def settled(node: Node, shapes: Facts | None) -> Op:
         or not trial.is_whole(shapes.get((node, 0)))
     ):
         return op
-    return dataclasses.replace(op, shape=shapes[node, 0])
+    made: Op = op.of_shape(shapes[node, 0]) if hasattr(op, "of_shape") else dataclasses.replace(op, shape=shapes[node, 0])
+    return made

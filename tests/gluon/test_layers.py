@@ -9,7 +9,7 @@ import pytest
 
 import minimx as mx
 from minimx import autograd, init, nd
-from minimx.base import ArgumentError
+from minimx.base import ArgumentError, MXNetError
 from minimx.gluon import nn, rnn
 from minimx.gluon.contrib import cnn, rnn as contrib_rnn
 
@@ -183,7 +183,7 @@ def test_unknown_activations_are_refused_when_the_layer_is_made(make, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: nn.Dense(0), "Dense: units is 0, wants 1 or more"), (lambda: nn.Dense(-1), "Dense: units is -1, wants 1 or more"),
+        (lambda: nn.Dense(-1), "Dense: units is -1, wants 1 or more"),
         (lambda: nn.Dense(2.5), "Dense: units must be an int, got 2.5"), (lambda: nn.Dense(2.0), "Dense: units must be an int, got 2.0"),
         (lambda: nn.Dense(None), "Dense: units must be an int, got None"),
         (lambda: nn.Embedding(0, 3), "Embedding: input_dim is 0"), (lambda: nn.Embedding(3, 1.5), "Embedding: output_dim must be an int"),
@@ -199,6 +199,13 @@ def test_unknown_activations_are_refused_when_the_layer_is_made(make, message):
 def test_sizes_and_rates_that_no_call_could_use_are_refused_when_the_layer_is_made(make, message):
     with pytest.raises(ArgumentError, match=message):
         make()
+
+
+def test_a_dense_layer_of_no_units_can_be_made_and_not_used():
+    layer = nn.Dense(0)
+    layer.initialize()
+    with pytest.raises(MXNetError, match="FullyConnected: num_hidden is required, got 0"):
+        layer(nd.ones((2, 3)))
 
 
 def test_rates_that_some_call_can_use():

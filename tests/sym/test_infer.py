@@ -400,3 +400,13 @@ def test_a_wrong_number_of_axes_is_said_before_all_lengths_are_known() -> None:
             sym.Pooling(data, kernel=(2, 2)).infer_shape(data=shape)
     with pytest.raises(ShapeError, match="BatchNorm: axis 3 is out of range for an array of 2 dimensions"):
         sym.BatchNorm(data, axis=3).infer_shape(data=(3, 4))
+
+
+def test_a_range_gets_its_length_from_what_it_is_combined_with() -> None:
+    x = sym.var("x")
+    for step, repeat, wanted in ((0.1, 1, [2.0, 2.1, 2.2, 2.3, 2.4, 2.5]), (-1.0, 2, [2, 2, 1, 1, 0, 0])):
+        net = x + sym.arange(start=2, step=step, repeat=repeat, infer_range=True)
+        np.testing.assert_allclose(net.eval(x=nd.zeros(6))[0].asnumpy(), wanted, 1e-6)
+    net = x + sym.arange(start=2, repeat=2, infer_range=True)
+    with pytest.raises(ShapeError, match=r"numbers that come 2 times each cannot be an array of shape \(3,\)"):
+        net.eval(x=nd.zeros(3))

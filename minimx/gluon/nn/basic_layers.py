@@ -37,7 +37,7 @@ class Dense(HybridBlock):
         self, units: int, activation: str | None = None, use_bias: bool = True, flatten: bool = True, dtype: Any = "float32",
         weight_initializer: Any = None, bias_initializer: Any = "zeros", in_units: int = 0, **kwargs: Any,
     ) -> None:  # fmt: skip
-        require_length(self, "units", units)
+        require_length(self, "units", units, least=0)  # one of 0 can be made, as in MXNet, but not used
         super().__init__(**kwargs)
         self._units = units
         self._in_units = in_units
