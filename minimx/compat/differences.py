@@ -176,8 +176,9 @@ def teach() -> None:
     for module in public_modules():
         vars(module).setdefault("__getattr__", explaining(module.__name__))
         vars(module).setdefault("__dir__", _listing(module))
-        if hasattr(module, "__path__"):
-            module.__class__ = Package
+        if hasattr(module, "__path__") and not isinstance(module, Package):
+            kind = type(module)  # some have a class of their own already
+            module.__class__ = Package if kind is ModuleType else type(kind.__name__, (Package, kind), {})
     for name in (name for row in TABLE if row.absent for name in row.names.split()):
         owner = sys.modules.get(f"minimx.{name.rpartition('.')[0]}")
         if owner is not None:

@@ -361,3 +361,9 @@ for module, name in ((amp, "list_fp32_ops"), (minimx.image, "ImageItr")):
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
     assert said[0].startswith("module 'minimx.contrib.amp' has no attribute 'list_fp32_ops': no operator computes")
     assert said[1] == "module 'minimx.image' has no attribute 'ImageItr'; did you mean 'ImageIter'?"
+
+
+def test_modules_introduce_themselves_by_mxnets_names() -> None:
+    """A script prints `F`, and MXNet's output is compared."""
+    assert repr(minimx.sym).startswith("<module 'minimx.symbol' from ")
+    assert repr(minimx.nd).startswith("<module 'minimx.ndarray' from ")
