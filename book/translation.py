@@ -7,10 +7,9 @@ block for each Markdown cell, headed by the cell's id and a short hash of the En
     比较运算得到 1 和 0 ...
 
 and one headed `<!-- cost alt 9c1d3f2a -->` for the alternative text of a picture, which stands in a cell's metadata, or in those of the
-picture among its outputs; that of a second picture is headed `cost alt 2`, and `{1}` in it stands for the first number of the original,
-for one that each run may change. A block is Markdown that reads and compares well: a sentence a
-line; where lines meet in the middle of Chinese, no space is put between them. A page that is no notebook, such as `index` or
-`teaching/plan`, is one block, `page`.
+picture among its outputs; that of a second picture is headed `cost alt 2`, and `{1}` in it stands for the first number of the original, for
+one that each run may change. A block is Markdown that reads and compares well: a sentence a line; where lines meet in the middle of
+Chinese, no space is put between them. A page that is no notebook, such as `index` or `teaching/plan`, is one block, `page`.
 `words.md` translates single words of the site, `glossary.md` fixes terms (see translation_lint.py, which looks for what is missing,
 outdated or lost).
 

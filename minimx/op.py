@@ -472,6 +472,8 @@ def apply(op: Op, *operands: Any, **how: Any) -> Any:
     An operand is a Tensor, or None where the input is absent. Raises ArgumentError for an unknown keyword or operands that are
     no tensors, and whatever the operator's rule of shapes raises.
     """
+    if "_kind" in how:
+        op = how.pop("_kind")(**vars(op))
     if how and not KNOWN.issuperset(how):
         unknown = sorted(key for key in how.keys() - KNOWN if not is_node_key(key) and key not in op.ignored_attrs())
         if unknown:
@@ -491,10 +493,11 @@ def apply(op: Op, *operands: Any, **how: Any) -> Any:
     raise ArgumentError(f"{op.name}: an NDArray or a Symbol is wanted, got {got}{advice}")
 
 
-def also_called(name: str, function: F, module: str | None = None) -> F:
+def also_called(name: str, function: F, module: str | None = None, kind: type[Op] | None = None) -> F:
     """`function` under another of MXNet's names, which is what the automatic names of its nodes begin with: `blockgrad0`.
 
-    **Args** `module`: the one whose attribute it becomes, where pickle finds it, if that is not the function's.
+    **Args** `module`: the one whose attribute it becomes, where pickle finds it, if that is not the function's. `kind`: the operator that
+    MXNet has by this name, with the attributes of the function's, if that is another one.
     """
     hint = name.lower()
 
@@ -502,6 +505,8 @@ def also_called(name: str, function: F, module: str | None = None) -> F:
     def call(*args: Any, **how: Any) -> Any:
         if not (args and getattr(args[0], "broadcasts", False)):  # arrays, which broadcast, have no names
             how.setdefault("_hint", hint)  # unless it is called by yet another name
+        if kind is not None:
+            how["_kind"] = kind
         return function(*args, **how)
 
     call.__name__ = call.__qualname__ = name

@@ -4,8 +4,8 @@ Threads share *tiles* of some rows, of which they take one block of channels aft
 that each channel is added up in a lane of its own. A first loop leaves the sums of each tile; their totals, in double precision, and what
 follows from them are a few numbers, which NumPy works out; a second loop writes the results. The last block of channels reaches back so
 that it is whole: some channels are computed twice. As in the operators' kernels, one pass is enough for mean and variance: it adds up the
-distances from a guess, which is the mean of the first rows, and their squares. Where the channels are not last, NumPy adds up whole rows,
-which is as fast. Book: chapter 5.
+distances from a guess, which is the mean of the first rows, and their squares. Where the channels are not last, NumPy adds up whole rows.
+Book: chapter 5.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .panels import LANES, Job, Loop, shares
 if TYPE_CHECKING:
     from ..ops.batchnorm import BatchNormBackward, BatchNormLayer, Channels
 
-FEW = 1 << 12  # elements, below which NumPy is as fast
+FEW = 1 << 12  # elements, below which NumPy takes hardly longer
 NS_PER_ELEMENT = 0.02  # of each array in each pass: less than it takes, since another thread has to be woken for each pass
 FIRST = 16  # rows whose mean is the guess
 ROWS = 256  # of a tile

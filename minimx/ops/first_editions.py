@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..op import NOT_GIVEN, Array, How, Shape, Spec, T, apply, register
+from ..op import NOT_GIVEN, Array, How, Shape, Spec, T, also_called, apply, register
 from .checks import require_choice
-from .conv import ConvolutionLayer
+from .conv import Convolution, ConvolutionLayer
 from .padding import pad
 from .pool import PoolingLayer
 from .shape import as_shape
@@ -55,32 +55,7 @@ def BatchNorm_v1(
 class ConvolutionFirstEdition(ConvolutionLayer): ...
 
 
-def Convolution_v1(
-    data: T | None = NOT_GIVEN,
-    weight: T | None = None,
-    bias: T | None = None,
-    kernel: tuple[int, ...] = (),
-    stride: tuple[int, ...] = (),
-    dilate: tuple[int, ...] = (),
-    pad: tuple[int, ...] = (),
-    num_filter: int = 0,
-    num_group: int = 1,
-    workspace: int = 1024,
-    no_bias: bool = False,
-    cudnn_tune: str | None = None,
-    cudnn_off: bool = False,
-    layout: str | None = None,
-    **how: Unpack[How],
-) -> T:
-    """Convolution.
-
-    **Shapes**, **Args** and **Gradient** as Convolution. **Source** MXNet `Convolution_v1`.
-    """
-    op = ConvolutionFirstEdition(
-        kernel_size=as_shape(kernel), stride=as_shape(stride), dilate=as_shape(dilate), pad=as_shape(pad), num_group=num_group,
-        layout=layout, num_filter=num_filter, no_bias=no_bias, workspace=workspace, cudnn_tune=cudnn_tune, cudnn_off=cudnn_off,
-    )  # fmt: skip
-    return apply(op, data, weight, *(() if bias is None and op.no_bias else (bias,)), **how)
+Convolution_v1 = also_called("Convolution_v1", Convolution, __name__, ConvolutionFirstEdition)
 
 
 @register("Pooling_v1")
