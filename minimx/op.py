@@ -472,9 +472,10 @@ def apply(op: Op, *operands: Any, **how: Any) -> Any:
     An operand is a Tensor, or None where the input is absent. Raises ArgumentError for an unknown keyword or operands that are
     no tensors, and whatever the operator's rule of shapes raises.
     """
-    if "_kind" in how:
-        op = how.pop("_kind")(**vars(op))
     if how and not KNOWN.issuperset(how):
+        kind = how.get("_kind")
+        if isinstance(kind, type) and issubclass(kind, type(op)):  # from `also_called`
+            op = how.pop("_kind")(**vars(op))
         unknown = sorted(key for key in how.keys() - KNOWN if not is_node_key(key) and key not in op.ignored_attrs())
         if unknown:
             raise ArgumentError(
