@@ -148,7 +148,7 @@ class Op:
     needs_training: ClassVar[bool] = False
     #: The output is the first input in another shape: the kernel may return a view of it rather than fresh memory.
     aliases: ClassVar[bool] = False
-    #: The kernel takes `out`, memory for its only output, although it is not elementwise (elementwise kernels always do).
+    #: The kernel takes `out`, memory without gaps for its first output, although it is not elementwise (elementwise kernels always do).
     takes_out: ClassVar[bool] = False
     #: The output's shape depends on the data (boolean_mask): the front end waits for the inputs and computes at once.
     data_dependent: ClassVar[bool] = False

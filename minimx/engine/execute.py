@@ -94,7 +94,7 @@ def compute(op: Op, xp: Any, arrays: list[Any], specs: list[Spec], key: Any, con
         if (op.kind is Kind.ELEMENTWISE and len(specs) == 1) or op.takes_out:
             out = storage.empty(specs[0], context)
             results = call_kernel(op, xp, arrays, key, out=out)
-            return [out] if results[0] is out else checked(op, xp, results, specs, arrays)
+            return list(results) if results[0] is out else checked(op, xp, results, specs, arrays)
         outputs = checked(op, xp, call_kernel(op, xp, arrays, key), specs, arrays)
         return [storage.adopt(output, context) for output in outputs]
     return checked(op, xp, call_kernel(op, xp, arrays, key), specs, arrays)

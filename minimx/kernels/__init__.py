@@ -129,7 +129,9 @@ class Faster:
     def __call__(self, xp: Any, *arrays: Array | None, out: Array | None = None, **key: Any) -> Any:
         """The output, in `out` if it is given; or a tuple of outputs. `key`: of random numbers, for an operator that needs it."""
         made = self.made(threads.share(self.work)) if enabled() else None
-        if isinstance(made, (batchnorm.Norm, recurrent.Layers)):
+        if isinstance(made, batchnorm.Norm):
+            return made(xp, *arrays, out=out)
+        if isinstance(made, recurrent.Layers):
             return made(xp, *arrays, **key)
         if isinstance(made, Loop):
             target = out if out is not None else storage.empty(self.spec, self.context)

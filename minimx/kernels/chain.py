@@ -22,6 +22,7 @@ from .. import storage
 from ..device import Context
 from ..op import Array, Spec
 from . import machine, threads
+from .batchnorm import Norm
 from .choice import enabled
 from .fused import Loop, compiles
 from .onednn import library
@@ -88,7 +89,7 @@ def player() -> machine.Code:
 
 
 class Link(NamedTuple):
-    """A kernel, and which of the chain's arrays it is called with: first what it reads, then the result."""
+    """A kernel, and which of the chain's arrays it is called with: first what it reads, then the results."""
 
     kernel: Faster | Loop
     arrays: tuple[int, ...]
@@ -103,7 +104,7 @@ def can_link(kernel: Faster | Loop) -> bool:
 
 def is_link(made: Any) -> bool:
     """Whether what serves an operator can be part of a chain."""
-    return isinstance(made, Loop) or (isinstance(made, Routine) and made.ordinary is None)
+    return isinstance(made, (Loop, Norm)) or (isinstance(made, Routine) and made.ordinary is None)
 
 
 def threads_of(link: Link, number: int) -> int:
@@ -157,8 +158,11 @@ class Chain:
     @property
     def loops(self) -> list[Loop]:
         """The loops among the links."""
-        kernels = [link.kernel if isinstance(link.kernel, Loop) else link.kernel.loop for link in self.links]
-        return [each for each in kernels if isinstance(each, Loop)]
+        found: list[Loop] = []
+        for link in self.links:
+            made = link.kernel if isinstance(link.kernel, Loop) else link.kernel.loop
+            found += made.loops if isinstance(made, Norm) else [made] if isinstance(made, Loop) else []
+        return found
 
     @property
     def is_ready(self) -> bool:
@@ -204,7 +208,9 @@ class Frame:
                 now = wanted
             made = link.kernel if isinstance(link.kernel, Loop) else link.kernel.made(wanted)
             if isinstance(made, Loop):
-                self._add_loop(made, link.arrays, wanted)
+                self._add_loop(made, [(which, 0) for which in link.arrays], wanted)
+            elif isinstance(made, Norm):
+                self._add_several(made, link.arrays, wanted)
             else:
                 assert isinstance(made, Routine)
                 self._add_routine(made, link.arrays)
@@ -240,20 +246,28 @@ class Frame:
             self.calls.append((addresses["dnnl_primitive_execute"], code, stream, count, address, 1))
         self.nbytes = max(self.nbytes, routine.nbytes)
 
-    def _add_loop(self, loop: Loop, arrays: tuple[int, ...], number: int) -> None:
-        """The call of a loop, in the calling thread or in a team of OpenMP's."""
+    def _add_several(self, norm: Norm, arrays: tuple[int, ...], number: int) -> None:
+        """The calls of loops that hand each other what lies in memory of their own."""
+        places = {name: (self.scratch, offset) for name, offset in norm.own.items()}
+        places.update((name, (which, 0)) for name, which in zip(norm.arrays, arrays, strict=True))
+        for call in norm.calls:
+            self._add_loop(call.loop, [places[name] for name in call.arrays], number)
+        self.nbytes = max(self.nbytes, norm.nbytes)
+
+    def _add_loop(self, loop: Loop, arrays: Sequence[tuple[int, int]], number: int) -> None:
+        """The call of a loop, in the calling thread or in a team of OpenMP's. `arrays`: which pointer, and how far behind it."""
         own = -(-4 * loop.scratch // ALIGNMENT) * ALIGNMENT  # bytes that each thread needs for itself
         shared = len(loop.bounds) > 1 and number > 1
         units = loop.bounds[-1][1]
         grain = 64 if shared and loop.bounds[0][1] % 64 == 0 else 1
-        pointers = [*arrays, *[self.scratch] * bool(own)]
+        pointers = [*arrays, *[(self.scratch, 0)] * bool(own)]
         numbers = [machine.bits(value, kind) for value, kind in zip(loop.numbers, loop.code.parameters[len(pointers) :])]
         addresses = self.lib.addresses
         team = (addresses["omp_get_thread_num"], addresses["omp_get_num_threads"])
         arguments = np.array([*[0] * len(pointers), *numbers, *loop.lengths, units, grain, own, *team], np.int64)
         start = arguments.ctypes.data
         self.alive.append(arguments)
-        self.patches += [(start + 8 * position, which, 0) for position, which in enumerate(pointers)]
+        self.patches += [(start + 8 * position, which, offset) for position, (which, offset) in enumerate(pointers)]
         if shared:
             self.calls.append((addresses["GOMP_parallel"], loop.code.part, start, number, 0, 0))
         else:
@@ -265,13 +279,10 @@ class Frame:
 
     def run(self, arrays: tuple[Array, ...]) -> None:
         """Run it on arrays without gaps. Raises MXNetError for what oneDNN refuses."""
-        found = [machine.address(each) for each in arrays]
+        machine.addresses(arrays, self.pointers)
         if self.nbytes:
             memory = self._memory() if self.kept is None else self.kept
-            found.append(-(-machine.address(memory) // ALIGNMENT) * ALIGNMENT)
-        else:
-            found.append(0)
-        self.pointers[:] = found
+            self.pointers[-1] = -(-machine.address(memory) // ALIGNMENT) * ALIGNMENT
         lib = self.lib
         before = lib.get_threads()
         if self.number != before:

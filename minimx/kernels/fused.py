@@ -149,12 +149,15 @@ class Loop:
         """Compute the results; False, and nothing is done, while there is no machine code, or none is wanted."""
         if self.code.function is None or not enabled() or not all(array.flags.c_contiguous for array in arrays):
             return False
-        pointers = [machine.address(array) for array in arrays]
+        self.start([machine.address(array) for array in arrays])
+        return True
+
+    def start(self, pointers: list[int]) -> None:
+        """Run all of it, on all cores if there is much to do, on arrays that begin there."""
         if len(self.bounds) == 1:
             self.run(pointers, self.bounds)
         else:
             share_out(self.bounds, functools.partial(self.run, pointers))
-        return True
 
     def run(self, pointers: list[int], bounds: list[tuple[int, int]]) -> None:
         """Some parts of the loop, in the calling thread."""

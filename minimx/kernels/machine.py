@@ -62,6 +62,41 @@ def address(array: np.ndarray[Any, Any]) -> int:
         return int(array.__array_interface__["data"][0])
 
 
+#: Behind its head, which all objects of Python have, a NumPy array begins with the address of its elements: every extension module that
+#: takes arrays has that compiled in. To read many at once takes a tenth of what asking each array does.
+GATHER = f"""\
+define void @loop(ptr %objects, ptr %found, i64 %many) nounwind {{
+entry:
+  br label %next
+next:
+  %i = phi i64 [0, %entry], [%i.next, %read]
+  %more = icmp slt i64 %i, %many
+  br i1 %more, label %read, label %end
+read:
+  %place = getelementptr inbounds i64, ptr %objects, i64 %i
+  %object = load ptr, ptr %place
+  %field = getelementptr inbounds i8, ptr %object, i64 {object.__basicsize__}
+  %address = load i64, ptr %field
+  %target = getelementptr inbounds i64, ptr %found, i64 %i
+  store i64 %address, ptr %target
+  %i.next = add i64 %i, 1
+  br label %next
+end:
+  ret void
+}}
+"""
+
+
+def addresses(arrays: Sequence[np.ndarray[Any, Any]], target: np.ndarray[Any, Any]) -> None:
+    """Write where the elements of each array begin into the first numbers of `target`, of int64."""
+    function = _gatherer()
+    if function:
+        objects = np.fromiter(map(id, arrays), np.int64, len(arrays))
+        function(address(objects), address(target), len(arrays))
+    else:
+        target[: len(arrays)] = [address(array) for array in arrays]
+
+
 class Code:
     """The machine code of a source: `function` when it is there, or `error`, why it never will be. `done` is set in either case.
 
@@ -230,6 +265,28 @@ def wait(code: Code) -> None:
     """Return when the code is there, or never will be. It is compiled in the calling thread if it has not been begun."""
     if not code.done.is_set() and not _forked:
         code.compile()
+
+
+_gather: Any = None  # GATHER's function when it is there; False where arrays do not begin so
+
+
+def _gatherer() -> Any:
+    """What calls GATHER; None while it is not compiled, False where it cannot serve. It keeps Python's lock, and so the arrays."""
+    global _gather
+    if _gather is None and MODE != "off" and installed():
+        code = code_of(GATHER, (POINTER, POINTER, LONG))
+        if code.function is not None:
+            called = ctypes.PYFUNCTYPE(None, *code.parameters)(ctypes.cast(code.function, POINTER).value or 0)
+            _gather = called if _begin_with_address() else False
+    return _gather
+
+
+def _begin_with_address() -> bool:
+    """Whether an array's object is as GATHER takes it."""
+    if sys.implementation.name != "cpython":
+        return False
+    probe = np.zeros(1)
+    return ctypes.c_int64.from_address(id(probe) + object.__basicsize__).value == address(probe)
 
 
 def assembly(source: str) -> str:

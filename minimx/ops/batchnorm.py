@@ -91,6 +91,7 @@ def sums(xp: Any, array: Array) -> Array:
 class BatchNormLayer(Channels):
     inputs: ClassVar = ("data", "gamma", "beta", "moving_mean", "moving_var")
     aux: ClassVar = (3, 4)
+    takes_out = True
     needs_training = True
     saves_inputs = (0, 1, 3, 4)
     saves_outputs: ClassVar[bool | tuple[int, ...]] = (1, 2)
@@ -144,14 +145,16 @@ class BatchNormLayer(Channels):
         like = data.with_dtype("float32") if data.dtype == "float16" else data
         return (data, *(filled(spec, (self.channels(data.shape),), like) for spec in vectors))
 
-    def kernel(self, xp: Any, data: Array, gamma: Array, beta: Array, moving_mean: Array, moving_var: Array) -> tuple[Array, ...]:
+    def kernel(
+        self, xp: Any, data: Array, gamma: Array, beta: Array, moving_mean: Array, moving_var: Array, out: Array | None = None
+    ) -> tuple[Array, ...]:
         shape = self.seen(data.shape)
         seen, exact = data.reshape(shape), xp.promote_types(data.dtype, xp.float32)
         mean, variance = moving_mean.astype(exact), moving_var.astype(exact)
         if self.of_batch:
             mean, variance = self.statistics(xp, seen, exact)
         scale = 1 / xp.sqrt(variance + exact.type(self.eps))
-        result = beside(xp, data, shape, data.dtype)
+        result = beside(xp, data, shape, data.dtype) if out is None else out.reshape(shape)
         centre, slope, shift = across(xp, seen, mean, scale if self.fix_gamma else scale * gamma, beta)
 
         def some(work: list[tuple[int, slice]]) -> None:
@@ -163,7 +166,8 @@ class BatchNormLayer(Channels):
                     result[part] = standardized
 
         on_all_cores(xp, parts(shape), some)
-        return result.reshape(data.shape), mean.astype(gamma.dtype, copy=False), scale.astype(gamma.dtype, copy=False)
+        made = result.reshape(data.shape) if out is None else out
+        return made, mean.astype(gamma.dtype, copy=False), scale.astype(gamma.dtype, copy=False)
 
     def statistics(self, xp: Any, seen: Array, exact: Any) -> tuple[Array, Array]:
         """Mean and variance of each channel of the batch."""
@@ -254,6 +258,7 @@ class BatchNormBackward(Channels):
 
     inputs: ClassVar = ("head", "data", "gamma", "mean", "scale", "moving_mean", "moving_var")
     mutates: ClassVar = (5, 6)
+    takes_out = True
     saves_inputs = (0, 1, 2, 3, 4)
     saves_outputs = False
 
@@ -281,6 +286,7 @@ class BatchNormBackward(Channels):
         scale: Array,
         moving_mean: Array,
         moving_var: Array,
+        out: Array | None = None,
     ) -> tuple[Array, ...]:
         shape = self.seen(data.shape)
         seen, heads = data.reshape(shape), head.reshape(shape)
@@ -290,7 +296,7 @@ class BatchNormBackward(Channels):
         self.move(moving_var, 1 / (scale * scale) - exact.type(self.eps))
         (centre,), ranges = across(xp, seen, mean), parts(shape)
         found = xp.zeros((max(len(ranges), 1), 2, shape[1]), exact)
-        result = beside(xp, data, shape, data.dtype)
+        result = beside(xp, data, shape, data.dtype) if out is None else out.reshape(shape)
 
         def summed_up(work: list[tuple[int, slice]]) -> None:
             if not work:  # no example at all
@@ -326,7 +332,8 @@ class BatchNormBackward(Channels):
         on_all_cores(xp, ranges, some)
         if self.fix_gamma:
             to_gamma = xp.zeros_like(to_gamma)
-        return result.reshape(data.shape), to_gamma.astype(gamma.dtype, copy=False), to_beta.astype(gamma.dtype, copy=False)
+        made = result.reshape(data.shape) if out is None else out
+        return made, to_gamma.astype(gamma.dtype, copy=False), to_beta.astype(gamma.dtype, copy=False)
 
     def move(self, state: Array, value: Array) -> None:
         """Move a running statistic towards that of the batch."""
@@ -424,8 +431,8 @@ def BatchNorm(
 class BatchNormReLULayer(BatchNormLayer):
     saves_outputs = True
 
-    def kernel(self, xp: Any, *arrays: Array) -> tuple[Array, ...]:
-        result, mean, scale = super().kernel(xp, *arrays)
+    def kernel(self, xp: Any, *arrays: Array, **out: Any) -> tuple[Array, ...]:
+        result, mean, scale = super().kernel(xp, *arrays, **out)
         return xp.maximum(result, result.dtype.type(0), out=result), mean, scale
 
     def vjp(self, g: Any, y: Any, *inputs: Any) -> tuple[Any, ...]:

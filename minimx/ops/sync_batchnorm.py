@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class OwnVariance(BatchNormLayer):
     """BatchNorm whose third output is the variance, where BatchNorm has `1 / sqrt(variance + eps)`."""
 
-    def kernel(self, xp: Any, data: Array, *vectors: Array) -> tuple[Array, ...]:
-        result, mean, scale = super().kernel(xp, data, *vectors)
+    def kernel(self, xp: Any, *arrays: Array, **out: Any) -> tuple[Array, ...]:
+        result, mean, scale = super().kernel(xp, *arrays, **out)
         return result, mean, 1 / (scale * scale) - scale.dtype.type(self.eps)
 
     def vjp(self, g: Any, y: Any, *inputs: Any) -> tuple[Any, ...]:

@@ -155,13 +155,16 @@ class Writer(RunWriter):
             self._end_run()
             self.lines += plain
             return
+        results = [self.names.new("unused") if name == "_" else name for name in names]  # a kernel writes all its outputs
+        memory = [out, *map(self._fresh, specs[1:])]
 
         def otherwise() -> list[str]:
             if isinstance(link, Small) and op.kind is Kind.GEMM:  # all runs are to give the same bits, whoever makes the call
                 return [f"{self._call(node, op, names, arguments, specs, names[0], link.make())}  # {shapes}"]
             return lines(names[0], names[0])
 
-        self._add(link, [*given, names[0]], plain, [f"{names[0]} = {out}  # {shapes}"], otherwise)
+        places = [f"{name} = {place}  # {spec.shape}" for name, place, spec in zip(results, memory, specs)]
+        self._add(link, [*given, *results], plain, places, otherwise)
 
     def _call(
         self,

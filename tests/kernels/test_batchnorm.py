@@ -53,6 +53,29 @@ def test_values_and_gradients(shape: tuple[int, ...], fix_gamma: bool) -> None:
     agree(BatchNormBackward(axis=-1, fix_gamma=fix_gamma), head, data, gamma, mean, scale, normal(channels), scale + 1)
 
 
+def test_running_means_with_gaps_are_moved() -> None:
+    random = np.random.default_rng(0)
+    data, head = random.standard_normal((2, 900, 8)).astype(np.float32)
+    ones, moving = np.ones(8, np.float32), np.zeros((8, 3), np.float32)
+    op = BatchNormBackward(axis=-1)
+    arrays = (head, data, ones, data.mean(0), ones, moving[:, 0], moving[:, 2])
+    fast: Any = kernels.faster(op, [Spec.of(each.shape, each.dtype) for each in arrays], mx.cpu())
+    fast(np, *arrays)
+    np.testing.assert_allclose(moving[:, 0], data.mean(0) * 0.1, 1e-4, 1e-6)
+    assert (moving[:, 1] == 0).all()
+    assert (moving[:, 2] != 0).all()
+
+
+def test_results_go_where_they_are_wanted() -> None:
+    data, ones, zeros = np.ones((900, 8), np.float32), np.ones(8, np.float32), np.zeros(8, np.float32)
+    fast: Any = kernels.faster(
+        BatchNormLayer(axis=-1), [Spec.of(each.shape, each.dtype) for each in (data, ones, ones, ones, ones)], mx.cpu()
+    )
+    out = np.full_like(data, 7)
+    assert fast(np, data, ones, ones, zeros, ones, out=out)[0] is out
+    np.testing.assert_allclose(out, 2, 1e-3)
+
+
 def test_data_far_from_zero_keep_their_digits() -> None:
     data = (1000 + np.random.default_rng(0).standard_normal((100_000, 8))).astype(np.float32)
     ones, zeros = np.ones(8, np.float32), np.zeros(8, np.float32)

@@ -254,11 +254,10 @@ class Plan:
 
         def step(values: Values) -> None:
             arrays = [None if source is None else values[source] for source in sources]
+            how = {}
             if writes:
-                out = values[targets[0]] if is_placed else storage.empty(spec, context)
-                values[targets[0]] = kernel(np, *arrays, out=out)
-                return
-            made = kernel(np, *arrays)
+                how["out"] = values[targets[0]] if is_placed else storage.empty(spec, context)
+            made = kernel(np, *arrays, **how)
             for target, value in zip(targets, made if isinstance(made, tuple) else (made,)):
                 values[target] = np.ascontiguousarray(value)
 

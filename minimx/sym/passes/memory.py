@@ -124,12 +124,13 @@ class _Planner:
                 elif op.aliases and node.inputs[0] is not None:
                     self._place(entry, self.plan.buffers[node.inputs[0]])
                 else:
-                    self._place(entry, Buffer(self._kind(node), spec, number))
+                    self._place(entry, Buffer(self._kind(entry), spec, number))
 
-    def _kind(self, node: Node) -> Where:
+    def _kind(self, entry: Entry) -> Where:
+        node, index = entry
         if isinstance(node.op, Constant):
             return Where.GIVEN
-        return Where.ARENA if takes_out(node) else Where.KERNEL
+        return Where.ARENA if index == 0 and takes_out(node) else Where.KERNEL
 
     def _operand_to_write_over(
         self, number: int, node: Node, entry: Entry, inside: set[Entry], users: dict[Entry, Node]
@@ -163,9 +164,9 @@ class _Planner:
 
 
 def takes_out(node: Node) -> bool:
-    """Whether the kernel of a node writes where it is told to."""
+    """Whether the kernel of a node writes its first output where it is told to."""
     op = operator(node)
-    return op.num_outputs == 1 and (op.kind is Kind.ELEMENTWISE or op.takes_out)
+    return op.takes_out or (op.kind is Kind.ELEMENTWISE and op.num_outputs == 1)
 
 
 def arrange(buffers: Sequence[Buffer]) -> int:
