@@ -143,25 +143,23 @@ class Step:
     def __call__(self, xp: Any, *arrays: Array, out: Array | None) -> Array:
         function = self.code.function
         result = np.empty_like(arrays[0]) if out is None else out
-        pointers = None if function is None else places((*arrays, result))
-        if pointers is None or any(each.dtype is not self.dtype or not each.flags.c_contiguous for each in (*arrays, result)):
+        every = (*arrays, result)
+        if function is None or any(each.dtype is not self.dtype or not each.flags.c_contiguous for each in every):
+            return self.numpy(xp, *arrays, out=out)
+        pointers = [machine.address(each) for each in every]
+        begins = sorted(pointers)
+        if overlap(begins, [begin + result.nbytes for begin in begins]):
             return self.numpy(xp, *arrays, out=out)
         function(*pointers, *self.numbers, 0, result.size)
         return result
 
 
-def places(arrays: Sequence[Array]) -> list[int] | None:
-    """The addresses of contiguous arrays. None if some overlap, which are not the same: what is written for an element of one would be
+def overlap(begins: Sequence[int], ends: Sequence[int]) -> bool:
+    """Whether some arrays overlap, in the order in which they begin, and are not the same: what is written for an element of one would be
     read for another of the other.
     """
-    found = [machine.address(each) for each in arrays]
-    sizes = [each.nbytes for each in arrays]
-    end = last = -1
-    for begin, nbytes in sorted(zip(found, sizes)):
-        if begin < end and (begin, begin + nbytes) != (last, end):
-            return None
-        last, end = begin, begin + nbytes
-    return found
+    neighbours = zip(begins, ends, begins[1:], ends[1:])
+    return any(second < end and (second, last) != (first, end) for first, end, second, last in neighbours)
 
 
 class Joined:
@@ -177,16 +175,17 @@ class Joined:
         fields: list[int] = []
         places: list[tuple[int, int]] = []  # (which field, which value of a run)
         calls: list[tuple[int, int, int]] = []  # the address of a loop, where its fields begin, on how many threads
-        first, copy = 0, sum(loop.arrays + more for loop in loops)
-        rate = copy + copies * len(loops)
-        for loop, size in zip(loops, sizes):
-            width, rates = loop.arrays + more, len(loop.bits)
-            own = [first, first + 1, *range(first + 2 + more, first + width), first]  # weight, gradient, states, the new weight
-            own += [*range(first + 2, first + 2 + more), *range(copy, copy + copies), *range(rate, rate + rates)]
+        widths = [loop.arrays + more + copies for loop in loops]
+        first, rate = 0, sum(widths)
+        self.nbytes = np.repeat([size * loop.dtype.itemsize for loop, size in zip(loops, sizes)], widths)  # of each array
+        for loop, size, width in zip(loops, sizes, widths):
+            rates, end = len(loop.bits), first + width - copies
+            own = [first, first + 1, *range(first + 2 + more, end), first]  # weight, gradient, states, the new weight
+            own += [*range(first + 2, first + 2 + more), *range(end, end + copies), *range(rate, rate + rates)]
             calls.append((loop.code.part, len(fields), threads if NS_PER_ELEMENT * size * width >= WORTH_SHARING else 1))
             places += [(len(fields) + place, value) for place, value in enumerate(own)]
             fields += [*[0] * len(own), size, 64, 0, *team]
-            first, copy, rate = first + width, copy + copies, rate + rates
+            first, rate = first + width, rate + rates
         self.fields = np.array(fields, np.int64)
         base, shared = machine.address(self.fields), lib.addresses["GOMP_parallel"]
         self.table = np.array(
@@ -198,35 +197,44 @@ class Joined:
         )
         self.patches = np.array([(base + 8 * field, value, 0) for field, value in places], np.int64)
         self.values = np.zeros(rate, np.int64)
+        self.alone = copies > 0  # no array may come twice: the copies of a weight's first step would be too early
         self.arguments = (
             machine.address(self.table), len(self.table), machine.address(self.patches), len(self.patches), machine.address(self.values),
         )  # fmt: skip
 
-    def run(self, values: list[int]) -> None:
-        """Run it on arrays at these addresses, those of the steps, then the copies; then come the rates. One thread at a time may."""
-        self.values[:] = values
+    def run(self, arrays: Sequence[Array], rates: list[int]) -> bool:
+        """Run it on arrays, those of a step after those of the one before. One thread at a time may. False, and nothing is done, where
+        arrays overlap.
+        """
+        count = len(self.nbytes)
+        machine.addresses(arrays, self.values)
+        self.values[count:] = rates
+        begins = self.values[:count]
+        order = begins.argsort()
+        begins = begins[order]
+        ends = begins + self.nbytes[order]
+        if (begins[1:] < ends[:-1]).any() and (self.alone or overlap(begins.tolist(), ends.tolist())):
+            return False
         self.player.function(*self.arguments)
+        return True
 
 
 _joined: dict[tuple[Any, ...], list[Joined]] = {}  # those that no thread uses now
 
 
-def together(op: optim_multi.Steps, data: Sequence[Array], copies: Sequence[Array] = ()) -> bool:
-    """Make all steps of `op` on contiguous arrays by one call, and write the copies of weights that it wants; False, and nothing is done,
-    if that has to be done one by one.
-    """
+def together(op: optim_multi.Steps, data: Sequence[Array]) -> bool:
+    """Make all steps of `op` on contiguous arrays by one call; False, and nothing is done, if that has to be done one by one."""
     lib = library.find() if compiles() else None
     if lib is None or not lib.is_parallel or chain.player().function is None:
         return False
-    pointers = places(data)
-    if pointers is None or (
-        copies and len(set(pointers)) < len(pointers)
-    ):  # of a weight that comes twice a copy would be too early
-        return False
+    found: dict[tuple[int, int], Any] = {}  # of a step and a dtype, the loop
     loops, sizes, first, work = [], [], 0, 0
     for step in op.steps:
         weight, width = data[first], op.width(step)
-        loop = None if step.mixed else faster(step.step, len(step.inputs), weight.dtype, op.gradients - 1, op.copies)
+        kind = (id(step), id(weight.dtype))
+        if kind not in found:
+            found[kind] = None if step.mixed else faster(step.step, len(step.inputs), weight.dtype, op.gradients - 1, op.copies)
+        loop = found[kind]
         if not isinstance(loop, Step) or not loop.code.part or loop.dtype is not weight.dtype:
             return False
         loops.append(loop)
@@ -243,9 +251,9 @@ def together(op: optim_multi.Steps, data: Sequence[Array], copies: Sequence[Arra
         joined = idle.pop()
     except IndexError:
         joined = Joined(loops, sizes, op.gradients - 1, op.copies, threads, lib)
-    joined.run([*pointers, *map(machine.address, copies), *[bits for loop in loops for bits in loop.bits]])
+    done = joined.run(data, [bits for loop in loops for bits in loop.bits])
     idle.append(joined)
-    return True
+    return done
 
 
 def written(notes: Notes, after: list[str], result: str, more: int, copies: int) -> str:

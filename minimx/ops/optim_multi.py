@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base import ArgumentError, ShapeError, shown
 from ..fields import converted
-from ..op import Array, How, Op, Spec, T, apply, attributes, beside, register
+from ..op import Array, How, Op, Spec, T, apply, attributes, register
 from ..rules import same_dtype, same_shape
 from .optim import MPSGDMomUpdate, MPSGDUpdate, SGDMomUpdate, SGDUpdate, Update, checked_update, joining, run
 
@@ -109,7 +109,7 @@ class Steps(Op):
 
     It is what an optimizer's `update` of several weights is, and not one of MXNet's operators: no name finds it. The arrays of the first
     step come first, then those of the second, and so on. For training on several devices in one memory, each weight has as many
-    gradients, which are added: weight, gradients, states; and the results are so many `copies` of each new weight.
+    gradients, which are added, and so many `copies`, which become equal to it: weight, gradients, states, copies.
     """
 
     name = "update"
@@ -123,7 +123,7 @@ class Steps(Op):
 
     @property
     def num_outputs(self) -> int:
-        return self.copies * len(self.steps)
+        return 0
 
     @property
     def mutates(self) -> tuple[int, ...]:  # type: ignore[override]  # how many there are depends on the attributes
@@ -137,7 +137,6 @@ class Steps(Op):
         return tuple(found)
 
     def infer(self, *data: Spec) -> tuple[Spec, ...]:
-        made: list[Spec] = []
         fits: set[tuple[int, int]] = set()  # steps, with a dtype, that take a weight whose other arrays are all like it
         first = 0
         for step in self.steps:
@@ -146,42 +145,47 @@ class Steps(Op):
             weight = arrays[0]
             alike = arrays.count(weight) == len(arrays)
             if not alike or (id(step), id(weight.dtype)) not in fits:
-                gradient, *others = arrays[1 : 1 + self.gradients]
-                step.infer(weight, gradient, *arrays[1 + self.gradients :])
-                for other in others:
-                    same_dtype(self, gradient, other)
-                    same_shape(self, gradient, other)
+                operands, others, copies = self.parted(arrays)
+                step.infer(*operands)
+                for one, several in ((operands[1], others), (weight, copies)):
+                    for other in several:
+                        same_dtype(self, one, other)
+                        same_shape(self, one, other)
                 if alike:
                     fits.add((id(step), id(weight.dtype)))
-            made += [weight] * self.copies
-        return tuple(made)
+        return ()
 
     def width(self, step: Update) -> int:
         """How many arrays belong to a step."""
-        return len(step.inputs) + self.gradients - 1
+        return len(step.inputs) + self.gradients - 1 + self.copies
 
-    def each(self, data: Sequence[Any]) -> Iterator[tuple[Update, Sequence[Any], Sequence[Any]]]:
-        """The steps, and of `data` what belongs to each: its operands, and further gradients."""
+    def parted(self, arrays: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+        """The arrays of a step as its operands, further gradients, and copies."""
+        end = len(arrays) - self.copies
+        return (*arrays[:2], *arrays[1 + self.gradients : end]), arrays[2 : 1 + self.gradients], arrays[end:]
+
+    def each(self, data: Sequence[Any]) -> Iterator[tuple[Update, Sequence[Any]]]:
+        """The steps, and of `data` what belongs to each."""
         first = 0
         for step in self.steps:
-            arrays = data[first : first + self.width(step)]
+            yield step, data[first : first + self.width(step)]
             first += self.width(step)
-            yield step, (*arrays[:2], *arrays[1 + self.gradients :]), arrays[2 : 1 + self.gradients]
 
     def kernel(self, xp: Any, *data: Array) -> tuple[Array, ...]:
-        weights = [operands[0] for _, operands, _ in self.each(data)]
-        copies = [beside(xp, weight, weight.shape, weight.dtype) for weight in weights for _ in range(self.copies)]
-        if xp is np and joining and joining[0](self, data, copies):
-            return tuple(copies)
+        if xp is np and joining and joining[0](self, data):
+            return ()
         work: list[Any] = []
-        for step, (weight, gradient, *states), others in self.each(data):
+        written: list[tuple[Array, Array]] = []
+        for step, arrays in self.each(data):
+            (weight, gradient, *states), others, copies = self.parted(arrays)
             for other in others:
                 gradient = gradient + other
             work += step.work(xp, weight, weight, gradient, *states)
+            written += [(copy, weight) for copy in copies]
         run(xp, work)
-        for number, copy in enumerate(copies):
-            copy[...] = weights[number // self.copies]
-        return tuple(copies)
+        for copy, weight in written:
+            copy[...] = weight
+        return ()
 
     def vjp(self, g: Any, y: Any, *data: Any) -> tuple[Any, ...]:
         return (None,) * len(data)  # a step is no part of what is differentiated

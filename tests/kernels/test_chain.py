@@ -42,7 +42,8 @@ def gradients(net: gluon.HybridBlock, x: nd.NDArray) -> list[np.ndarray]:
     with autograd.record():
         y = net(x)
     y.backward()
-    return [y.asnumpy(), *(each.grad().asnumpy() for each in net.collect_params().values())]
+    learnt = [each for each in net.collect_params().values() if each.grad_req != "null"]
+    return [y.asnumpy(), *(each.grad().asnumpy() for each in learnt)]
 
 
 def chains(net: gluon.HybridBlock, x: nd.NDArray) -> list[chain.Chain]:
@@ -94,6 +95,43 @@ def test_it_computes_what_its_links_do_to_the_bit(number: int, monkeypatch: pyte
     got = gradients(net, x)
     for one, other in zip(got, one_by_one(lambda: gradients(net, x), monkeypatch), strict=True):
         np.testing.assert_array_equal(one, other)
+    kernels.forget()
+
+
+def normalized() -> gluon.HybridBlock:
+    """Layers with BatchNorm between them; one does not scale, and one has statistics that stay."""
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(16, 3, in_channels=3), nn.BatchNorm(), nn.Activation("relu"), nn.Conv2D(24, 3), nn.BatchNorm(scale=False))
+    net.add(nn.Conv2D(20, 3), nn.BatchNorm(use_global_stats=True), nn.Activation("relu"), nn.GlobalAvgPool2D(), nn.Dense(5))
+    net.initialize(mx.init.Xavier())
+    return net
+
+
+def statistics(net: gluon.HybridBlock) -> list[np.ndarray]:
+    return [each.data().asnumpy() for name, each in net.collect_params().items() if "running" in name]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_batchnorm_is_a_link(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "FULL", number)
+    monkeypatch.setattr("minimx.kernels.fused.SHARED", 1 << 10)
+    kernels.forget()
+    net, x = normalized(), nd.array(np.random.default_rng(0).standard_normal((16, 3, 20, 20), np.float32))
+    want = gradients(net, x)
+    before = statistics(net)
+    net.hybridize(static_alloc=True)
+    got = gradients(net, x)
+    compare(got, want)
+    assert all((one != other).any() for one, other in zip(statistics(net)[:4], before))
+    moved = statistics(net)
+    names = [link.kernel.op.name for each in chains(net, x) for link in each.links if isinstance(link.kernel, kernels.Faster)]
+    assert (names.count("BatchNorm"), names.count("_backward_BatchNorm")) == (3, 2)
+    for value, parameter in zip(before, (each for name, each in net.collect_params().items() if "running" in name)):
+        parameter.set_data(nd.array(value))
+    again = one_by_one(lambda: gradients(net, x), monkeypatch)
+    for one, other in zip([*got, *moved], [*again, *statistics(net)], strict=True):
+        np.testing.assert_array_equal(one, other)
+    compare([net(x).asnumpy()], [one_by_one(lambda: net(x).asnumpy(), monkeypatch)])  # in inference nobody reads mean and scale
     kernels.forget()
 
 
@@ -274,6 +312,7 @@ def test_gradients_are_added_and_weights_copied_in_the_same_loop(name: str, grad
         held = [each for each in (state if isinstance(state, tuple) else (state,)) if each is not None]
         operators.append(optimizer._operator(state, 0.1, 0.01, 1))
         data += [weight, *(nd.array(random.standard_normal(shape)) for _ in range(gradients)), *held]
+        data += [nd.zeros(shape) for _ in range(copies)]
     op = optim_multi.Steps(tuple(operators), gradients, copies)
     given = [array.asnumpy() for array in data]
     machine.wait(chain.player())
@@ -291,9 +330,10 @@ def test_gradients_are_added_and_weights_copied_in_the_same_loop(name: str, grad
         arrays = [array.copy() for array in given]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(optim_multi, "joining", joining)
-            found.append([*arrays, *op.kernel(np, *arrays)])
-        for number, (_, (weight, *_), _) in enumerate(op.each(arrays)):
-            for copy in found[-1][len(given) :][number * copies : (number + 1) * copies]:
+            assert op.kernel(np, *arrays) == ()
+            found.append(arrays)
+        for _, (weight, *others) in op.each(arrays):
+            for copy in others[len(others) - copies :]:
                 np.testing.assert_array_equal(copy, weight)
     assert made == [True]
     for one, other in zip(*found, strict=True):
@@ -301,11 +341,11 @@ def test_gradients_are_added_and_weights_copied_in_the_same_loop(name: str, grad
 
 
 def test_copies_of_a_weight_that_comes_twice_are_those_after_both_steps() -> None:
-    memory, gradient = np.ones(5, np.float32), np.ones(5, np.float32)
+    memory, gradient, *copies = (np.ones(5, np.float32) for _ in range(4))
     step = mx.optimizer.create("sgd", learning_rate=1.0)._operator(None, 1.0, 0.0, 1)
     for _ in range(3):  # compiled or not
         memory[:] = 1
-        copies = optim_multi.Steps((step, step), 1, 1).kernel(np, memory, gradient, memory, gradient)
+        optim_multi.Steps((step, step), 1, 1).kernel(np, memory, gradient, copies[0], memory, gradient, copies[1])
         assert [each.tolist() for each in (memory, *copies)] == [[-1] * 5] * 3
         for code in list(machine._codes.values()):
             machine.wait(code)
