@@ -229,7 +229,7 @@ class Program:
                 graph = self._noted(title, apply(graph))
         self.gradients: Gradients | None = None
         if gradient is None or not reached:
-            self._make_forward("", graph.replaced(variables=tuple(variables)), off, static)
+            self._make_forward("", graph.replaced(variables=tuple(variables)), off, static, several)
             if gradient is not None and any(tracked):
                 self.gradients = Gradients((), (), (), (), tuple(tracked), (False,) * len(seeds), gradient)
             self._wait(static)
@@ -238,7 +238,7 @@ class Program:
         if mirrored is not graph:
             graph = self._noted("mirror", mirrored)
         first, second, handed = split(graph, self.outputs, seeds)
-        self._make_forward("forward", first, off, static)
+        self._make_forward("forward", first, off, static, several)
         places = {entry: ("output", position) for position, entry in reversed(list(enumerate(first.heads)))}
         places.update(((node, 0), ("input", position)) for position, node in enumerate(variables))
         places.update(((node, 0), ("seed", position)) for position, node in enumerate(seeds))
@@ -267,10 +267,10 @@ class Program:
                 graph = self._noted(title + name, apply(graph))
         return Part(self._noted(f"{title}memory", plan_memory(graph)), self.context, static)
 
-    def _make_forward(self, title: str, graph: TypedGraph, off: frozenset[str], static: bool) -> None:
-        """Make the forward part: in branches, where there are cores for several."""
+    def _make_forward(self, title: str, graph: TypedGraph, off: frozenset[str], static: bool, several: bool) -> None:
+        """Make the forward part: in branches, where there are cores for several, and no other devices to use them."""
         runs = [graph.order]
-        if not graph.on_gpu and (threads.SPARE or WORKERS > 1):
+        if not graph.on_gpu and (WORKERS > 1 or (threads.SPARE and not several)):
             runs = by_branch(graph, lambda node: node_cost(graph, node))
         self.steps, self.heads = self._steps(title, graph, runs, off, static)
         self.forward = self.steps[0].part
