@@ -13,7 +13,9 @@ Size classes (MXNET_GPU_MEM_POOL_TYPE or MINIMX_MEM_POOL_TYPE): `Round` rounds u
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import math
 import os
 import threading
 from collections import OrderedDict, deque
@@ -40,6 +42,14 @@ watcher: Callable[[Context, int], None] | None = None
 POOL_TYPES = ("Naive", "Round", "Unpooled")
 
 
+def address(array: np.ndarray[Any, Any]) -> int:
+    """Where the elements of a NumPy array begin. By way of a ctypes object that takes a quarter of what asking the array takes."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]  # it is a buffer
+    except (TypeError, ValueError):  # it is read-only, has gaps, or is empty
+        return int(array.__array_interface__["data"][0])
+
+
 class Block:
     """Bytes of the system's memory that one array and its views use; when the last view dies the pool gets them back.
 
@@ -51,7 +61,7 @@ class Block:
     def __init__(self, memory: Any, owner: Pool, adopted: bool = False) -> None:
         self.memory = memory  # a flat uint8 array
         self.owner = owner
-        self.address = memory.ctypes.data
+        self.address = address(memory)
         self.adopted = adopted
 
     @property
@@ -123,11 +133,11 @@ class Pool:
     def take(self, nbytes: int) -> Block:
         """Memory for `nbytes` bytes. Raises OutOfMemoryError."""
         size = self.size_class(nbytes)
-        if not self._fits(size):
+        bound = device.capacity(self.context)
+        if bound is not None and not self._fits(size, bound):
             gc.collect()  # an error that was raised holds arrays by its traceback, often in a cycle
         with self.lock:
             self._sort_in()
-            bound = device.capacity(self.context)
             if bound is not None and self.live + size > bound:  # even if idle memory is there: the bound may be newer
                 raise OutOfMemoryError(
                     f"{self.context} is out of memory: {size} bytes asked, {max(0, bound - self.live)} of {bound} free"
@@ -143,11 +153,8 @@ class Pool:
             watcher(self.context, size)
         return Block(memory, self)
 
-    def _fits(self, size: int) -> bool:
-        """Whether the device has room for `size` bytes more than are in use."""
-        bound = device.capacity(self.context)
-        if bound is None:
-            return True
+    def _fits(self, size: int, bound: int) -> bool:
+        """Whether `bound` leaves room for `size` bytes more than are in use."""
         with self.lock:
             self._sort_in()
             return self.live + size <= bound
@@ -221,18 +228,17 @@ def empty(spec: Spec, context: Context) -> Any:
     if spec.nbytes < SMALL:
         return np.empty(spec.shape, spec.dtype)
     block = pool(context).take(spec.nbytes)
-    return np.asarray(block)[: spec.nbytes].view(spec.dtype).reshape(spec.shape)
+    return np.ndarray(spec.shape, spec.dtype, np.asarray(block))
 
 
 def beside(array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """An uninitialized array in the pool that has the memory of `array`; NumPy's own memory if none has, or if it is small."""
-    spec = Spec.of(shape, dtype)
+    if math.prod(shape) * np.dtype(dtype).itemsize < SMALL:
+        return np.empty(shape, dtype)
     owner = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
-    if spec.nbytes < SMALL or not isinstance(owner, Block):
-        return np.empty(spec.shape, spec.dtype)
-    return empty(spec, owner.owner.context)
+    return empty(Spec.of(shape, dtype), owner.owner.context) if isinstance(owner, Block) else np.empty(shape, dtype)
 
 
 def is_pinned(array: Any) -> bool:

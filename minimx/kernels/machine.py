@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from ..base import MXNetError, env_choice
+from ..storage import address as address
 from .compiler import compiled
 from .vectormath import prelude
 
@@ -52,14 +53,6 @@ def is_wide() -> bool:
     except ImportError:
         return False
     return bool(getattr(module, "__cpu_features__", {}).get("AVX512F"))
-
-
-def address(array: np.ndarray[Any, Any]) -> int:
-    """Where the elements of a NumPy array begin. By way of a ctypes object that takes a quarter of what asking the array takes."""
-    try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]  # it is a buffer
-    except (TypeError, ValueError):  # it is read-only, has gaps, or is empty
-        return int(array.__array_interface__["data"][0])
 
 
 #: Behind its head, which all objects of Python have, a NumPy array begins with the address of its elements: every extension module that
