@@ -266,11 +266,15 @@ def topological_order(heads: Sequence[Node]) -> list[Node]:
             while position < len(node.parents):
                 parent = node.parents[position]
                 position += 1
-                if parent is not None and parent[0] not in seen:
-                    stack.append((node, position))
-                    seen.add(parent[0])
-                    stack.append((parent[0], 0))
-                    break
+                if parent is None or parent[0] in seen:
+                    continue
+                seen.add(parent[0])
+                if not parent[0].parents:
+                    order.append(parent[0])
+                    continue
+                stack.append((node, position))
+                stack.append((parent[0], 0))
+                break
             else:
                 order.append(node)
     return order

@@ -150,6 +150,9 @@ class Op:
     aliases: ClassVar[bool] = False
     #: The kernel takes `out`, memory without gaps for its first output, although it is not elementwise (elementwise kernels always do).
     takes_out: ClassVar[bool] = False
+    #: The kernel takes, after the inputs, for each output memory that it may write to, or None: what the array had that the output is
+    #: written to. A task gives it; elsewhere there is none.
+    reuses: ClassVar[bool] = False
     #: The output's shape depends on the data (boolean_mask): the front end waits for the inputs and computes at once.
     data_dependent: ClassVar[bool] = False
     #: The kernel looks at values as it goes along, for which a GPU would wait again and again: it gets NumPy's arrays everywhere. On a GPU

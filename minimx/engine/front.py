@@ -356,11 +356,9 @@ def push(
         raise MXNetError("engine.push: a finalizer (__del__) that runs in the middle of the engine's work cannot push")
     task.nbytes = nbytes
     with scheduler.lock:
-        for var in read_vars:
-            task.reads(var, scheduler)
-            task.read[var] = 0
-        for var in written:
-            task.writes(var, scheduler)
+        task.read = dict.fromkeys(read_vars, 0)
+        task.reads(task.read, scheduler)
+        task.writes(written, scheduler)
         scheduler.close(task)
     scheduler.make_room()
 

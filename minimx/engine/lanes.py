@@ -60,6 +60,7 @@ IN_USE = 0.2  # seconds after its last work for which a lane counts as in use
 USUAL_TURN, TURN = 0.005, 0.0002
 MAX_BYTES = env_int("MINIMX_MAX_BYTES_IN_FLIGHT", 1 << 30, 1)
 MAX_TASKS = env_int("MINIMX_MAX_TASKS_IN_FLIGHT", 1024, 1)
+AGAIN = 0.75  # of these, below which a thread that had to wait for room goes on: it is not to wake for every task that ends
 WORKERS = env_int(("MXNET_CPU_WORKER_NTHREADS", "MINIMX_CPU_WORKERS"), 1, 1)
 
 
@@ -101,7 +102,8 @@ class Scheduler:
         self.waiting = 0  # threads that sleep on `finished`
         self.awaited: dict[Task, int] = {}  # how many of them sleep until this task is done,
         self.draining = 0  # how many until nothing is in flight,
-        self.watching = 0  # and how many until less is in flight
+        self.watching = 0  # how many until less is in flight,
+        self.crowded = 0  # and how many until there is room for more
         self.waits: dict[Task, Task] = {}  # running task -> the task for which the thread that runs it sleeps
         self.failures: dict[Failure, None] = {}  # nobody has seen them yet
         self.running = Running()
@@ -294,7 +296,7 @@ class Scheduler:
         self.busy.discard(task)
         if not self.busy:
             self.blas.share(1)  # what the user calls outside the engine has all cores again
-        if self.watching or (self.draining and not self.in_flight):
+        if self.watching or (self.draining and not self.in_flight) or (self.crowded and self._has_room(AGAIN)):
             self.finished.notify_all()
 
     def _serve(self, lane: Lane) -> None:
@@ -470,7 +472,7 @@ class Scheduler:
         Inside a task at once: what is in flight may wait for that task, and what is ready may be a function that waits for
         it.
         """
-        if (self.alone is None and self.bytes_in_flight <= MAX_BYTES and len(self.in_flight) <= MAX_TASKS) or self._stack():
+        if (self.alone is None and self._has_room()) or self._stack():
             return
         start = events.clock()
         try:
@@ -480,23 +482,28 @@ class Scheduler:
             if watch.on:
                 events.waited(start, "back-pressure", "too much is in flight")
 
+    def _has_room(self, share: float = 1.0) -> bool:
+        """Whether what is in flight is within this share of its bounds."""
+        return self.bytes_in_flight <= share * MAX_BYTES and len(self.in_flight) <= share * MAX_TASKS
+
     def _make_room(self) -> None:
+        share = 1.0
         while True:
             shield.deliver()
             helped = None
             with self.lock:
                 while not shield.calls:
-                    may_push = self.alone in (None, threading.get_ident())
-                    if may_push and self.bytes_in_flight <= MAX_BYTES and len(self.in_flight) <= MAX_TASKS:
+                    if self.alone in (None, threading.get_ident()) and self._has_room(share):
                         return
+                    share = AGAIN
                     helped = self._any_ready()
                     if helped is not None:
                         break
-                    self.watching += 1
+                    self.crowded += 1
                     try:
                         self._sleep()
                     finally:
-                        self.watching -= 1
+                        self.crowded -= 1
             if helped is not None:
                 self._help(helped)
 
@@ -609,7 +616,7 @@ class Scheduler:
         self.lock = threading.RLock()
         self.finished = threading.Condition(self.lock)
         self.waiting, self.waits, self.busy = 0, {}, set(self._stack())
-        self.awaited, self.draining, self.watching, self.running.lane = {}, 0, 0, None
+        self.awaited, self.draining, self.watching, self.crowded, self.running.lane = {}, 0, 0, 0, None
         self.lanes, self.alone = {}, None
         watch.after_fork_in_child()
         crew_after_fork()

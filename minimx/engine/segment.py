@@ -81,7 +81,7 @@ class Segment(Task):
             return var.slot
         slot = self.read.get(var)
         if slot is None:
-            self.reads(var, scheduler)
+            self.reads((var,), scheduler)
             slot = len(self.table)
             self.table.append(var)
             self.read[var] = slot
@@ -96,7 +96,7 @@ class Segment(Task):
     def _claim(self, var: Var, scheduler: Scheduler) -> None:
         """Become the writer of `var`, a Var that exists already."""
         if var.writer is not self:
-            self.writes(var, scheduler)
+            self.writes((var,), scheduler)
             self.touches_memory = True
 
     def record(

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..device import Context, CopyLane
 from ..op import Kind, Op, Spec
 from . import execute, writes
+from .events import watch
 from .task import Task
 from .var import Failure, Var, View, as_error, window, without_arrays
 
@@ -23,7 +26,9 @@ if TYPE_CHECKING:
 class OpTask(Task):
     """One operation. `enter` is called with the engine's lock held, `run` without."""
 
-    __slots__ = ("op", "operands", "specs", "outputs", "changed", "key", "where", "values", "dying", "failure")
+    __slots__ = (
+        "op", "operands", "parts", "given", "specs", "outputs", "changed", "key", "where", "values", "dying", "failure",
+    )  # fmt: skip
 
     def __init__(
         self, op: Op, specs: Sequence[Spec], context: Context, key: Any, where: tuple[str, int] | None, lane: Context | CopyLane
@@ -33,7 +38,9 @@ class OpTask(Task):
         self.specs = specs
         self.key = key
         self.where = where
-        self.operands: list[tuple[Var, int, Spec] | None] = []  # the parts of memory that it reads
+        self.operands: list[Var | None] = []  # the memory that it reads
+        self.parts: dict[int, tuple[int, Spec]] = {}  # of operands that are a part of it: where that begins, and its spec
+        self.given: list[Spec] = []  # specs of the operands: only for those who watch
         self.outputs: list[Var] = []
         self.changed: list[Var] = []  # what the operator changes in place
         self.values: list[Any] = []
@@ -56,27 +63,24 @@ class OpTask(Task):
     def enter(self, inputs: Sequence[View | None], scheduler: Scheduler, targets: Sequence[View | None]) -> list[Var]:
         """Become a reader of the inputs, and the writer of those that are changed, of the targets, and of new Vars for the outputs that
         have none; the Vars of the outputs."""
-        for view in inputs:
-            if view is None:
-                self.operands.append(None)
-                continue
-            var = view.var
-            if var not in self.read:
-                self.reads(var, scheduler)
-                self.read[var] = 0
-            self.operands.append((var, view.offset, view.spec))
-        for position in self.op.mutates:
-            view = inputs[position]
-            if view is not None and view.var.writer is not self:
-                self.writes(view.var, scheduler)
-                self.changed.append(view.var)
+        if watch.recorder is not None:
+            self.given = [view.spec for view in inputs if view is not None]
+        self.operands = [None if view is None else view.var for view in inputs]
+        self.parts = {
+            position: (view.offset, view.spec) for position, view in enumerate(inputs) if view is not None and view.offset >= 0
+        }
+        self.read = dict.fromkeys([var for var in self.operands if var is not None], 0)
+        self.reads(self.read, scheduler)
+        changed = [self.operands[position] for position in self.op.mutates]
+        self.changed = list(dict.fromkeys([var for var in changed if var is not None]))
+        self.writes(self.changed, scheduler)
         for spec, target in zip(self.specs, targets):
             if target is None:
                 var = Var()
                 var.ready, var.writer = False, self
             else:
                 var = target.var
-                self.writes(var, scheduler)
+                self.writes((var,), scheduler)
             self.outputs.append(var)
             self.nbytes += spec.nbytes
         return self.outputs
@@ -97,10 +101,14 @@ class OpTask(Task):
     def _compute(self) -> list[Any]:
         for var in self.changed:
             writes.noted(var.value)
-        arrays = [
-            None if part is None else part[0].value if part[1] < 0 else window(part[0].value, part[1], part[2])
-            for part in self.operands
-        ]
+        arrays = [None if var is None else var.value for var in self.operands]
+        for position, part in self.parts.items():
+            arrays[position] = window(arrays[position], *part)
+        if self.op.reuses:  # nobody reads the targets any more
+            memory = [var.value if _is_like(var, spec) else None for var, spec in zip(self.outputs, self.specs)]
+            for place in memory:
+                writes.noted(place)
+            arrays += memory
         return execute.run_now(self.op, arrays, list(self.specs), self.key, self.context, self.where)
 
     def abandon(self, error: BaseException) -> None:
@@ -119,3 +127,10 @@ class OpTask(Task):
     def forget(self) -> None:
         super().forget()
         self.operands, self.outputs, self.changed, self.values, self.dying = [], [], [], [], []
+        self.parts = {}
+
+
+def _is_like(var: Var, spec: Spec) -> bool:
+    """Whether the memory of a Var is an array of `spec` in host memory."""
+    value = var.value
+    return var.failure is None and type(value) is np.ndarray and value.dtype is spec.dtype and value.shape == spec.shape

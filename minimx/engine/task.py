@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import enum
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..base import MXNetError, user_location
@@ -119,31 +119,36 @@ class Task:
             other.successors.append(self)  # first: Ctrl-C in between must not leave it waiting for what does not know of it
             self.predecessors.add(other)
 
-    def reads(self, var: Var, scheduler: Scheduler) -> None:
-        """Enter this task as a reader of `var`. Memory that no queued task holds yet counts: until this one has run, it cannot be freed."""
-        if var.writer is not None:
-            self.after(scheduler.demand(var), scheduler)
-        elif not var.readers and var.value is not None:
-            self.nbytes += getattr(var.value, "nbytes", 0)  # a Var of a user may hold anything
-        if var.readers is None:
-            var.readers = {self: None}
-        else:
-            var.readers[self] = None
+    def reads(self, variables: Iterable[Var], scheduler: Scheduler) -> None:
+        """Enter this task as a reader. Memory that no queued task holds yet counts: until this one has run, it cannot be freed."""
+        before = self.predecessors
+        for var in variables:
+            writer = var.writer
+            if writer is None:
+                if not var.readers and var.value is not None:
+                    self.nbytes += getattr(var.value, "nbytes", 0)  # a Var of a user may hold anything
+            elif writer not in before:  # of all that a task writes, the first makes the edge
+                self.after(scheduler.demand(var), scheduler)
+            if var.readers is None:
+                var.readers = {self: None}
+            else:
+                var.readers[self] = None
 
-    def writes(self, var: Var, scheduler: Scheduler) -> None:
-        """Enter this task as the writer of `var`: after its writer and all its readers."""
-        if var.writer is not None and var.writer is not self:
-            self.after(var.writer, scheduler)
-            var.writer.hand_on(var)
-        for reader in var.readers or ():
-            self.after(reader, scheduler)
-        var.writer = self
-        var.readers = {self: None} if self in self.read_of(var) else None
-        var.ready = False
-
-    def read_of(self, var: Var) -> tuple[Task, ...]:
-        """(self,) if this task is among the readers of `var`, else ()."""
-        return (self,) if var in self.read else ()
+    def writes(self, variables: Iterable[Var], scheduler: Scheduler) -> None:
+        """Enter this task as the writer: after the writer before it, and all readers. What it also reads it has entered before."""
+        before, read = self.predecessors, self.read
+        for var in variables:
+            writer = var.writer
+            if writer is not None and writer is not self:
+                if writer not in before:
+                    self.after(writer, scheduler)
+                writer.hand_on(var)
+            for reader in var.readers or ():
+                if reader is not self and reader not in before:
+                    self.after(reader, scheduler)
+            var.writer = self
+            var.readers = {self: None} if var in read else None
+            var.ready = False
 
     def hand_on(self, var: Var) -> None:
         """Another task becomes the writer of `var`, which this one writes: the value of this one is still for those that read it before."""

@@ -81,6 +81,7 @@ class Trainer:
         self._scale = self._optimizer.rescale_grad
         self._amp_loss_scaler: Any = None  # contrib.amp puts one here: a step with gradients that are not finite is left out
         self._amp_original_scale = self._scale
+        self._listed: list[tuple[int, list[NDArray], list[NDArray]]] | None = None
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._compression_params = compression_params
         self._reset_kvstore()
@@ -200,12 +201,16 @@ class Trainer:
         require_not_recording("step")
         self._check_and_rescale_grad(self._scale / as_batch_size("step", batch_size))
         self._begin()
-        if not ignore_stale_grad:
-            self._check_fresh()
-        if self._updates_in_store and self._overflows():
-            return
-        self._allreduce_grads()
-        self._update(ignore_stale_grad)
+        self._listed = self._trained()
+        try:
+            if not ignore_stale_grad:
+                self._check_fresh()
+            if self._updates_in_store and self._overflows():
+                return
+            self._allreduce_grads()
+            self._update(ignore_stale_grad)
+        finally:
+            self._listed = None
 
     @property
     def _updates_in_store(self) -> bool:
@@ -250,7 +255,9 @@ class Trainer:
         self._optimizer.rescale_grad = scale
 
     def _trained(self) -> list[tuple[int, list[NDArray], list[NDArray]]]:
-        """The parameters that have gradients: index, values, and gradients, one for each device of this trainer."""
+        """The parameters that have gradients: index, values, and gradients, one for each device of this trainer. `step` lists them once."""
+        if self._listed is not None:
+            return self._listed
         found = [(i, param.list_data(), param.list_grad()) for i, param in enumerate(self._params) if param.grad_req != "null"]
         count = len(self._contexts)
         for i, arrays, _ in found:

@@ -175,17 +175,19 @@ class Joined:
         fields: list[int] = []
         places: list[tuple[int, int]] = []  # (which field, which value of a run)
         calls: list[tuple[int, int, int]] = []  # the address of a loop, where its fields begin, on how many threads
-        widths = [loop.arrays + more + copies for loop in loops]
-        first, rate = 0, sum(widths)
-        self.nbytes = np.repeat([size * loop.dtype.itemsize for loop, size in zip(loops, sizes)], widths)  # of each array
+        widths = [loop.arrays + more for loop in loops]
+        first, copy = 0, sum(widths)
+        rate = copy + copies * len(loops)
+        nbytes = [size * loop.dtype.itemsize for loop, size in zip(loops, sizes)]
+        self.nbytes = np.concatenate([np.repeat(nbytes, widths), np.repeat(nbytes, copies)])  # of each array
         for loop, size, width in zip(loops, sizes, widths):
-            rates, end = len(loop.bits), first + width - copies
-            own = [first, first + 1, *range(first + 2 + more, end), first]  # weight, gradient, states, the new weight
-            own += [*range(first + 2, first + 2 + more), *range(end, end + copies), *range(rate, rate + rates)]
+            rates = len(loop.bits)
+            own = [first, first + 1, *range(first + 2 + more, first + width), first]  # weight, gradient, states, the new weight
+            own += [*range(first + 2, first + 2 + more), *range(copy, copy + copies), *range(rate, rate + rates)]
             calls.append((loop.code.part, len(fields), threads if NS_PER_ELEMENT * size * width >= WORTH_SHARING else 1))
             places += [(len(fields) + place, value) for place, value in enumerate(own)]
             fields += [*[0] * len(own), size, 64, 0, *team]
-            first, rate = first + width, rate + rates
+            first, copy, rate = first + width, copy + copies, rate + rates
         self.fields = np.array(fields, np.int64)
         base, shared = machine.address(self.fields), lib.addresses["GOMP_parallel"]
         self.table = np.array(
@@ -203,9 +205,7 @@ class Joined:
         )  # fmt: skip
 
     def run(self, arrays: Sequence[Array], rates: list[int]) -> bool:
-        """Run it on arrays, those of a step after those of the one before. One thread at a time may. False, and nothing is done, where
-        arrays overlap.
-        """
+        """Run it on arrays, those of the steps, then copies. One thread at a time may. False, and nothing is done, where they overlap."""
         count = len(self.nbytes)
         machine.addresses(arrays, self.values)
         self.values[count:] = rates
@@ -213,7 +213,7 @@ class Joined:
         order = begins.argsort()
         begins = begins[order]
         ends = begins + self.nbytes[order]
-        if (begins[1:] < ends[:-1]).any() and (self.alone or overlap(begins.tolist(), ends.tolist())):
+        if np.count_nonzero(begins[1:] < ends[:-1]) and (self.alone or overlap(begins.tolist(), ends.tolist())):
             return False
         self.player.function(*self.arguments)
         return True
@@ -222,8 +222,10 @@ class Joined:
 _joined: dict[tuple[Any, ...], list[Joined]] = {}  # those that no thread uses now
 
 
-def together(op: optim_multi.Steps, data: Sequence[Array]) -> bool:
-    """Make all steps of `op` on contiguous arrays by one call; False, and nothing is done, if that has to be done one by one."""
+def together(op: optim_multi.Steps, data: Sequence[Array], copies: Sequence[Array] = ()) -> bool:
+    """Make all steps of `op` on contiguous arrays by one call, and write the copies of weights that it wants; False, and nothing is done,
+    if that has to be done one by one.
+    """
     lib = library.find() if compiles() else None
     if lib is None or not lib.is_parallel or chain.player().function is None:
         return False
@@ -251,7 +253,7 @@ def together(op: optim_multi.Steps, data: Sequence[Array]) -> bool:
         joined = idle.pop()
     except IndexError:
         joined = Joined(loops, sizes, op.gradients - 1, op.copies, threads, lib)
-    done = joined.run(data, [bits for loop in loops for bits in loop.bits])
+    done = joined.run([*data, *copies], [bits for loop in loops for bits in loop.bits])
     idle.append(joined)
     return done
 

@@ -61,8 +61,8 @@ def quickest(xp: Any, step: Callable[..., Array], source: Array, arrays: int) ->
 
 
 compiling: list[Callable[[Callable[..., Array], int, np.dtype[Any]], Callable[..., Array]]] = []
-#: Who computes optim_multi.Steps by one call, `function(op, arrays)`: the kernels, a layer above. It returns False if it cannot.
-joining: list[Callable[[Any, Sequence[Array]], bool]] = []
+#: Who computes optim_multi.Steps by one call, `function(op, arrays, copies)`: the kernels, a layer above. It returns False if it cannot.
+joining: list[Callable[[Any, Sequence[Array], Sequence[Array]], bool]] = []
 
 
 def parts(

@@ -6,6 +6,8 @@ saves the engine's work for each. The steps themselves are those of optim.py. Ad
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +15,7 @@ import numpy as np
 
 from ..base import ArgumentError, ShapeError, shown
 from ..fields import converted
-from ..op import Array, How, Op, Spec, T, apply, attributes, register
+from ..op import Array, How, Op, Spec, T, apply, attributes, beside, register
 from ..rules import same_dtype, same_shape
 from .optim import MPSGDMomUpdate, MPSGDUpdate, SGDMomUpdate, SGDUpdate, Update, checked_update, joining, run
 
@@ -109,13 +111,14 @@ class Steps(Op):
 
     It is what an optimizer's `update` of several weights is, and not one of MXNet's operators: no name finds it. The arrays of the first
     step come first, then those of the second, and so on. For training on several devices in one memory, each weight has as many
-    gradients, which are added, and so many `copies`, which become equal to it: weight, gradients, states, copies.
+    gradients, which are added: weight, gradients, states; and the results are so many `copies` of each new weight.
     """
 
     name = "update"
     inputs: ClassVar = ("data*",)
     saves_inputs = False
     saves_outputs = False
+    reuses = True
 
     steps: tuple[Update, ...]
     gradients: int = 1
@@ -123,9 +126,9 @@ class Steps(Op):
 
     @property
     def num_outputs(self) -> int:
-        return 0
+        return self.copies * len(self.steps)
 
-    @property
+    @functools.cached_property
     def mutates(self) -> tuple[int, ...]:  # type: ignore[override]  # how many there are depends on the attributes
         """Everything but the gradients, which come second."""
         found: list[int] = []
@@ -137,6 +140,7 @@ class Steps(Op):
         return tuple(found)
 
     def infer(self, *data: Spec) -> tuple[Spec, ...]:
+        made: list[Spec] = []
         fits: set[tuple[int, int]] = set()  # steps, with a dtype, that take a weight whose other arrays are all like it
         first = 0
         for step in self.steps:
@@ -145,24 +149,23 @@ class Steps(Op):
             weight = arrays[0]
             alike = arrays.count(weight) == len(arrays)
             if not alike or (id(step), id(weight.dtype)) not in fits:
-                operands, others, copies = self.parted(arrays)
+                operands, others = self.parted(arrays)
                 step.infer(*operands)
-                for one, several in ((operands[1], others), (weight, copies)):
-                    for other in several:
-                        same_dtype(self, one, other)
-                        same_shape(self, one, other)
+                for other in others:
+                    same_dtype(self, operands[1], other)
+                    same_shape(self, operands[1], other)
                 if alike:
                     fits.add((id(step), id(weight.dtype)))
-        return ()
+            made += [weight] * self.copies
+        return tuple(made)
 
     def width(self, step: Update) -> int:
         """How many arrays belong to a step."""
-        return len(step.inputs) + self.gradients - 1 + self.copies
+        return len(step.inputs) + self.gradients - 1
 
-    def parted(self, arrays: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
-        """The arrays of a step as its operands, further gradients, and copies."""
-        end = len(arrays) - self.copies
-        return (*arrays[:2], *arrays[1 + self.gradients : end]), arrays[2 : 1 + self.gradients], arrays[end:]
+    def parted(self, arrays: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        """The arrays of a step as its operands, and further gradients."""
+        return (*arrays[:2], *arrays[1 + self.gradients :]), arrays[2 : 1 + self.gradients]
 
     def each(self, data: Sequence[Any]) -> Iterator[tuple[Update, Sequence[Any]]]:
         """The steps, and of `data` what belongs to each."""
@@ -172,20 +175,25 @@ class Steps(Op):
             first += self.width(step)
 
     def kernel(self, xp: Any, *data: Array) -> tuple[Array, ...]:
-        if xp is np and joining and joining[0](self, data):
-            return ()
+        count = sum(map(self.width, self.steps))
+        data, memory = data[:count], data[count:]
+        weights = [arrays[0] for _, arrays in self.each(data) for _ in range(self.copies)]
+        copies = [
+            beside(xp, weight, weight.shape, weight.dtype) if place is None else place
+            for weight, place in itertools.zip_longest(weights, memory)
+        ]
+        if xp is np and joining and joining[0](self, data, copies):
+            return tuple(copies)
         work: list[Any] = []
-        written: list[tuple[Array, Array]] = []
         for step, arrays in self.each(data):
-            (weight, gradient, *states), others, copies = self.parted(arrays)
+            (weight, gradient, *states), others = self.parted(arrays)
             for other in others:
                 gradient = gradient + other
             work += step.work(xp, weight, weight, gradient, *states)
-            written += [(copy, weight) for copy in copies]
         run(xp, work)
-        for copy, weight in written:
+        for copy, weight in zip(copies, weights):
             copy[...] = weight
-        return ()
+        return tuple(copies)
 
     def vjp(self, g: Any, y: Any, *data: Any) -> tuple[Any, ...]:
         return (None,) * len(data)  # a step is no part of what is differentiated

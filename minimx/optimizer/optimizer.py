@@ -301,9 +301,8 @@ class Stepwise(Optimizer):
             steps.append(made[key])
             arrays.append([weight, *(grad if copies else (grad,)), *held])
         if copies:
-            for own, others in zip(arrays, copies):
-                own += others
-            apply(Steps(tuple(steps), len(grads[0]), len(copies[0])), *itertools.chain.from_iterable(arrays))
+            op = Steps(tuple(steps), len(grads[0]), len(copies[0]))
+            apply(op, *itertools.chain.from_iterable(arrays), out=list(itertools.chain.from_iterable(copies)))
         elif steps and len({weight.var for weight in weights}) == len(weights):
             apply(Steps(tuple(steps)), *itertools.chain.from_iterable(arrays))
         else:  # some share memory: one after the other

@@ -9,6 +9,7 @@ import functools
 import sys
 import threading
 import time
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -148,9 +149,10 @@ def test_views_are_the_memory_of_their_array(gates: Gates) -> None:
     assert x.asnumpy().tolist() == [1, 1, 1, 0, 0, 0]
 
 
-def _forgetful_read(self: Task, var: engine.Var, scheduler: object) -> None:
+def _forgetful_read(self: Task, variables: Iterable[engine.Var], scheduler: object) -> None:
     """The deliberate fault: a task becomes a reader without waiting for the writer."""
-    var.readers = {**(var.readers or {}), self: None}
+    for var in variables:
+        var.readers = {**(var.readers or {}), self: None}
 
 
 @pytest.mark.xfail(strict=True, raises=(AssertionError, MXNetError), reason="a deliberate fault: reads do not wait for writes")
@@ -477,6 +479,34 @@ def test_tasks_in_flight_are_bounded(gates: Gates, monkeypatch: pytest.MonkeyPat
     gate.set()
     thread.join(PATIENT)
     assert len(pushed) == 100
+
+
+def test_a_thread_that_is_held_back_goes_on_when_there_is_room_for_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "MAX_TASKS", 8)
+    monkeypatch.setattr(scheduler, "_any_ready", lambda: None)  # it does not help
+    token, turns, pushed = engine.Var(), threading.Semaphore(0), []
+
+    def push() -> None:
+        for number in range(20):
+            engine.push(lambda: turns.acquire(timeout=PATIENT), writes=[token])
+            pushed.append(number)
+
+    thread = threading.Thread(target=push)
+    thread.start()
+    try:
+        until(lambda: scheduler.crowded)
+        assert len(pushed) == 8
+        for left in (8, 7):
+            turns.release()
+            until(lambda left=left: len(scheduler.in_flight) == left)
+            time.sleep(0.02)
+            assert len(pushed) == 8
+        turns.release()
+        until(lambda: len(pushed) > 8)
+    finally:
+        turns.release(30)
+        thread.join(PATIENT)
+    assert len(pushed) == 20
 
 
 def test_a_thread_that_is_held_back_helps(gates: Gates, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -251,10 +251,11 @@ def test_memory_that_runs_out_in_the_middle() -> None:
 def test_the_twin_whose_reads_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     from minimx.engine.task import Task
 
-    def forgetful(self: Any, var: Any, scheduler: Any) -> None:
-        if var.readers is None:
-            var.readers = {}
-        var.readers[self] = None
+    def forgetful(self: Any, variables: Any, scheduler: Any) -> None:
+        for var in variables:
+            if var.readers is None:
+                var.readers = {}
+            var.readers[self] = None
 
     monkeypatch.setattr(Task, "reads", forgetful)
     bitten = 0

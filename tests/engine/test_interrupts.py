@@ -139,7 +139,7 @@ def test_an_array_whose_writer_never_heard_of_it_has_failed_and_can_be_written_a
     x = nd.ones((4,))
     task = FunctionTask(cpu(0), "lost", lambda: None, [], [])
     with scheduler.lock:
-        task.writes(x.var, scheduler)
+        task.writes([x.var], scheduler)
         scheduler.close(task)
     nd.waitall()
     with pytest.raises(MXNetError, match="Ctrl-C came while it was queued"):

@@ -7,7 +7,7 @@ take their time, and a gate that holds some arrays back so that much is queued b
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
@@ -61,9 +61,10 @@ def test_random_programs_equal_naive_engine(count: int) -> None:
     thorough(given(programs(count))(check))()
 
 
-def _forgetful_writes(self: Task, var: Var, scheduler: object) -> None:
+def _forgetful_writes(self: Task, variables: Iterable[Var], scheduler: object) -> None:
     """The deliberate fault: a task becomes the writer of a Var without waiting for those that read it."""
-    var.writer, var.readers, var.ready = self, None, False
+    for var in variables:
+        var.writer, var.readers, var.ready = self, None, False
 
 
 @pytest.mark.timeout(120)

@@ -121,7 +121,8 @@ def test_batchnorm_is_a_link(number: int, monkeypatch: pytest.MonkeyPatch) -> No
     before = statistics(net)
     net.hybridize(static_alloc=True)
     got = gradients(net, x)
-    compare(got, want)
+    for one, other in zip(got, want, strict=True):  # a bias before BatchNorm has no gradient but what rounding leaves
+        np.testing.assert_allclose(one, other, 2e-5, 1e-5 * max(1.0, float(np.abs(other).max())))
     assert all((one != other).any() for one, other in zip(statistics(net)[:4], before))
     moved = statistics(net)
     names = [link.kernel.op.name for each in chains(net, x) for link in each.links if isinstance(link.kernel, kernels.Faster)]
@@ -312,7 +313,6 @@ def test_gradients_are_added_and_weights_copied_in_the_same_loop(name: str, grad
         held = [each for each in (state if isinstance(state, tuple) else (state,)) if each is not None]
         operators.append(optimizer._operator(state, 0.1, 0.01, 1))
         data += [weight, *(nd.array(random.standard_normal(shape)) for _ in range(gradients)), *held]
-        data += [nd.zeros(shape) for _ in range(copies)]
     op = optim_multi.Steps(tuple(operators), gradients, copies)
     given = [array.asnumpy() for array in data]
     machine.wait(chain.player())
@@ -330,10 +330,9 @@ def test_gradients_are_added_and_weights_copied_in_the_same_loop(name: str, grad
         arrays = [array.copy() for array in given]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(optim_multi, "joining", joining)
-            assert op.kernel(np, *arrays) == ()
-            found.append(arrays)
-        for _, (weight, *others) in op.each(arrays):
-            for copy in others[len(others) - copies :]:
+            found.append([*arrays, *op.kernel(np, *arrays)])
+        for number, (_, (weight, *_)) in enumerate(op.each(arrays)):
+            for copy in found[-1][len(given) :][number * copies : (number + 1) * copies]:
                 np.testing.assert_array_equal(copy, weight)
     assert made == [True]
     for one, other in zip(*found, strict=True):
@@ -341,11 +340,11 @@ def test_gradients_are_added_and_weights_copied_in_the_same_loop(name: str, grad
 
 
 def test_copies_of_a_weight_that_comes_twice_are_those_after_both_steps() -> None:
-    memory, gradient, *copies = (np.ones(5, np.float32) for _ in range(4))
+    memory, gradient = np.ones(5, np.float32), np.ones(5, np.float32)
     step = mx.optimizer.create("sgd", learning_rate=1.0)._operator(None, 1.0, 0.0, 1)
     for _ in range(3):  # compiled or not
         memory[:] = 1
-        optim_multi.Steps((step, step), 1, 1).kernel(np, memory, gradient, copies[0], memory, gradient, copies[1])
+        copies = optim_multi.Steps((step, step), 1, 1).kernel(np, memory, gradient, memory, gradient)
         assert [each.tolist() for each in (memory, *copies)] == [[-1] * 5] * 3
         for code in list(machine._codes.values()):
             machine.wait(code)

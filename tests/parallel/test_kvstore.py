@@ -11,6 +11,7 @@ import pytest
 import minimx as mx
 from minimx import MXNetError, engine, nd, optimizer
 from minimx.base import ArgumentError, ShapeError
+from minimx.engine import writes
 from minimx.parallel import KVStore, KVStoreBase, TestStore, create, reduction
 from minimx.parallel.kvstore import LOCAL
 
@@ -376,6 +377,21 @@ def test_a_failed_target_is_overwritten(size: int) -> None:
                 assert set(array.asnumpy()) == {-1}
         with contextlib.suppress(Exception):
             nd.waitall()
+
+
+@pytest.mark.parametrize("size", [3, 100_000])
+def test_who_follows_a_copy_hears_that_it_was_written_in_its_place(size: int) -> None:
+    kv, names = mx.kv.create("device"), [0, 1]
+    weights = [[nd.ones((size,), ctx=mx.cpu(i)) for i in range(2)] for _ in names]
+    kv.broadcast(names, [each[0] for each in weights], weights)
+    kv.set_optimizer(mx.optimizer.SGD(learning_rate=1.0))
+    nd.waitall()
+    copies = [each[1].var.value for each in weights]
+    following = writes.Following(copies)
+    kv.pushpull(names, [[nd.ones((size,), ctx=mx.cpu(i)) for i in range(2)] for _ in names], out=weights)
+    nd.waitall()
+    assert not following.unchanged([each[1].var.value for each in weights])
+    assert all((array.asnumpy() == -1).all() for each in weights for array in each)
 
 
 def fail(value: Any) -> None:

@@ -164,8 +164,7 @@ class Recorder:
 def _measure(task: Task, entry: Entry) -> None:
     """Estimate the arithmetic of a task, and count the bytes that it reads and writes."""
     if isinstance(task, OpTask):
-        reads = [part[2] for part in task.operands if part is not None]
-        _count(entry, task.op, reads, task.specs)
+        _count(entry, task.op, task.given, task.specs)
         program: Any = task.op
         entry.givers = program.givers() if program.kind is Kind.PROGRAM else []
         if isinstance(task.op, CopyTo):
