@@ -38,8 +38,9 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
             f"size that is a multiple of {num_slice}, or even_split=False for slices that differ by 1."
         )
     ends = [length * (i + 1) + min(i + 1, rest) for i in range(num_slice)]
+    parts = [slice(begin, end) for begin, end in zip([0, *ends], ends)]
     before = (slice(None),) * (batch_axis % data.ndim)
-    return [data[(*before, slice(begin, end))] for begin, end in zip([0, *ends], ends)]
+    return [data[(*before, part) if before else part] for part in parts]
 
 
 def split_and_load(data: Any, ctx_list: Sequence[Context], batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
