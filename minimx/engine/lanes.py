@@ -60,7 +60,9 @@ IN_USE = 0.2  # seconds after its last work for which a lane counts as in use
 USUAL_TURN, TURN = 0.005, 0.0002
 MAX_BYTES = env_int("MINIMX_MAX_BYTES_IN_FLIGHT", 1 << 30, 1)
 MAX_TASKS = env_int("MINIMX_MAX_TASKS_IN_FLIGHT", 1024, 1)
-AGAIN = 0.75  # of these, below which a thread that had to wait for room goes on: it is not to wake for every task that ends
+# A thread that had to wait for room goes on when so much of these is in use at most, so that it does not wake for every task that ends; or,
+# after so many seconds, when there is room at all: what is in flight may be waiting for this very thread.
+AGAIN, HELD = 0.75, 0.2
 WORKERS = env_int(("MXNET_CPU_WORKER_NTHREADS", "MINIMX_CPU_WORKERS"), 1, 1)
 
 
@@ -413,12 +415,15 @@ class Scheduler:
         finally:
             self._pass_on()
 
-    def _sleep(self) -> None:
-        """Wait for what `awaited`, `draining` or `watching` says, or for a task that no worker takes. The lock is held."""
+    def _sleep(self, most: float | None = None) -> None:
+        """Wait for what `awaited`, `draining`, `watching` or `crowded` says, or for a task that no worker takes, so many seconds at `most`.
+        The lock is held.
+        """
         self._pass_on()
         self.waiting += 1
+        patience = shield.patience
         try:
-            self.finished.wait(shield.patience)
+            self.finished.wait(patience if most is None else most if patience is None else min(most, patience))
         finally:
             self.waiting -= 1
 
@@ -487,23 +492,28 @@ class Scheduler:
         return self.bytes_in_flight <= share * MAX_BYTES and len(self.in_flight) <= share * MAX_TASKS
 
     def _make_room(self) -> None:
-        share = 1.0
+        since: float | None = None
         while True:
             shield.deliver()
             helped = None
             with self.lock:
                 while not shield.calls:
-                    if self.alone in (None, threading.get_ident()) and self._has_room(share):
+                    now = time.monotonic()
+                    choosy = since is not None and now < since + HELD
+                    if self.alone in (None, threading.get_ident()) and self._has_room(AGAIN if choosy else 1.0):
                         return
-                    share = AGAIN
+                    since = now if since is None else since
                     helped = self._any_ready()
                     if helped is not None:
                         break
-                    self.crowded += 1
+                    choosy = now < since + HELD
+                    self.crowded += choosy
+                    self.watching += not choosy
                     try:
-                        self._sleep()
+                        self._sleep(since + HELD - now if choosy else None)
                     finally:
-                        self.crowded -= 1
+                        self.crowded -= choosy
+                        self.watching -= not choosy
             if helped is not None:
                 self._help(helped)
 

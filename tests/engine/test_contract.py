@@ -509,6 +509,18 @@ def test_a_thread_that_is_held_back_goes_on_when_there_is_room_for_several(monke
     assert len(pushed) == 20
 
 
+def test_a_thread_is_not_held_back_for_ever_by_what_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "MAX_TASKS", 8)
+    held, others, gate, ended = engine.Var(), engine.Var(), threading.Event(), []
+    for _ in range(7):  # more than leaves room for several
+        engine.push(lambda: ended.append(gate.wait(PATIENT)), writes=[held], context=cpu(1))
+    for _ in range(3):
+        engine.push(lambda: time.sleep(0.02), writes=[others], context=cpu(2))
+    gate.set()
+    engine.waitall()
+    assert ended == [True] * 7
+
+
 def test_a_thread_that_is_held_back_helps(gates: Gates, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes, "MAX_TASKS", 10)
     gates.hold(context=cpu(0))
