@@ -153,6 +153,17 @@ def test_branches_are_tasks_that_need_not_wait_for_each_other(spare: None) -> No
     assert sum("towers" in str(name) for _, name, *_ in events) >= 3
 
 
+def test_a_network_on_several_devices_stays_whole(spare: None) -> None:
+    x = nd.ones((512, 256))
+    for devices, pieces in (([mx.cpu(0)], {3, 4, 5}), ([mx.cpu(0), mx.cpu(1)], {1})):
+        net = Towers()
+        net.initialize(mx.init.Xavier(), ctx=devices)
+        net.hybridize()
+        with autograd.record():
+            net(x)
+            assert len(net.program(x).steps) in pieces
+
+
 def test_without_a_core_to_spare_there_is_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "SPARE", False)
     _, net = trained(True)
