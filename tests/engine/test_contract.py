@@ -483,6 +483,7 @@ def test_tasks_in_flight_are_bounded(gates: Gates, monkeypatch: pytest.MonkeyPat
 
 def test_a_thread_that_is_held_back_goes_on_when_there_is_room_for_several(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes, "MAX_TASKS", 8)
+    monkeypatch.setattr(lanes, "HELD", PATIENT)
     monkeypatch.setattr(scheduler, "_any_ready", lambda: None)  # it does not help
     token, turns, pushed = engine.Var(), threading.Semaphore(0), []
 
@@ -511,9 +512,15 @@ def test_a_thread_that_is_held_back_goes_on_when_there_is_room_for_several(monke
 
 def test_a_thread_is_not_held_back_for_ever_by_what_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes, "MAX_TASKS", 8)
-    held, others, gate, ended = engine.Var(), engine.Var(), threading.Event(), []
+    held, others, begun, gate, ended = engine.Var(), engine.Var(), threading.Event(), threading.Event(), []
+
+    def wait() -> None:
+        begun.set()
+        ended.append(gate.wait(PATIENT))
+
     for _ in range(7):  # more than leaves room for several
-        engine.push(lambda: ended.append(gate.wait(PATIENT)), writes=[held], context=cpu(1))
+        engine.push(wait, writes=[held], context=cpu(1))
+    assert begun.wait(PATIENT)  # in its lane: this thread would help with it, and wait for itself
     for _ in range(3):
         engine.push(lambda: time.sleep(0.02), writes=[others], context=cpu(2))
     gate.set()
