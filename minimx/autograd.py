@@ -269,7 +269,7 @@ def topological_order(heads: Sequence[Node]) -> list[Node]:
                 if parent is None or parent[0] in seen:
                     continue
                 seen.add(parent[0])
-                if not parent[0].parents:
+                if not parent[0].parents:  # a leaf
                     order.append(parent[0])
                     continue
                 stack.append((node, position))

@@ -43,7 +43,7 @@ POOL_TYPES = ("Naive", "Round", "Unpooled")
 
 
 def address(array: np.ndarray[Any, Any]) -> int:
-    """Where the elements of a NumPy array begin. By way of a ctypes object that takes a quarter of what asking the array takes."""
+    """Where the elements of a NumPy array begin. By way of a ctypes object, in a third of the time that `array.ctypes` takes."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]  # it is a buffer
     except (TypeError, ValueError):  # it is read-only, has gaps, or is empty

@@ -492,25 +492,23 @@ class Scheduler:
         return self.bytes_in_flight <= share * MAX_BYTES and len(self.in_flight) <= share * MAX_TASKS
 
     def _make_room(self) -> None:
-        since: float | None = None
+        until = time.monotonic() + HELD
         while True:
             shield.deliver()
             helped = None
             with self.lock:
                 while not shield.calls:
-                    now = time.monotonic()
-                    choosy = since is not None and now < since + HELD
+                    left = until - time.monotonic()
+                    choosy = left > 0
                     if self.alone in (None, threading.get_ident()) and self._has_room(AGAIN if choosy else 1.0):
                         return
-                    since = now if since is None else since
                     helped = self._any_ready()
                     if helped is not None:
                         break
-                    choosy = now < since + HELD
                     self.crowded += choosy
                     self.watching += not choosy
                     try:
-                        self._sleep(since + HELD - now if choosy else None)
+                        self._sleep(left if choosy else None)
                     finally:
                         self.crowded -= choosy
                         self.watching -= not choosy

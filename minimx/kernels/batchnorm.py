@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..ops.batchnorm import BatchNormBackward, BatchNormLayer, Channels
 
 FEW = 1 << 12  # elements, below which NumPy takes hardly longer
-EASE = 10  # so many times as fast as an element of a loop of many operators is one here: what matters for when to wake another thread
+EASE = 10  # elements that count as one of other loops for whether threads share them: one has to be woken for each pass
 FIRST = 16  # rows whose mean is the guess
 ROWS = 256  # of a tile
 MOST = 4 if LANES == 16 else 2  # registers for a row of a block: with sums and constants there are several times as many
@@ -291,22 +291,15 @@ class Forward(Norm):
 
     def __init__(self, op: BatchNormLayer, context: Context, data: Spec) -> None:
         super().__init__(op, context, data)
-        count = self.tiles * self.channels
+        tiles = self.tiles if op.of_batch else 0  # of which there are sums
+        count = tiles * self.channels
         self._take(s=count, t=count, totals=4 * self.channels, guess=self.channels, slope=self.channels)
-        tiles = self.tiles if op.of_batch else 0
         if op.of_batch:
             self._over_channels(GUESS, "data", "guess", lengths=(min(FIRST, self.rows),))
             self._over_rows(sums(self.block, *MOMENTS), "data", "data", "guess", "s", "t")
-        found = ("guess", "gamma", "moving_mean", "moving_var", "mean", "scale", "slope")
-        self._over_channels(
-            scales(op.of_batch, op.fix_gamma),
-            "s",
-            "t",
-            "totals",
-            *found,
-            lengths=(self.rows, tiles),
-            numbers=[np.float64(op.eps)],
-        )
+        arrays = ("s", "t", "totals", "guess", "gamma", "moving_mean", "moving_var", "mean", "scale", "slope")
+        source, numbers = scales(op.of_batch, op.fix_gamma), [np.float64(op.eps)]
+        self._over_channels(source, *arrays, lengths=(self.rows, tiles), numbers=numbers)
         self._over_rows(results(self.block, *FORTH), "data", "data", "result", "mean", "slope", "beta")
 
 
@@ -319,11 +312,9 @@ class Backward(Norm):
         self._take(s=count, t=count, totals=4 * self.channels, ones=self.channels, itself=self.channels, slope=self.channels)
         numbers = [np.float32(number) for number in (op.momentum, 1 - op.momentum, op.eps)]
         self._over_rows(sums(self.block, *PRODUCTS), "head", "data", "mean", "s", "t")
-        given = ("gamma", "mean", "scale", "moving_mean", "moving_var", "to_gamma", "to_beta")
+        arrays = ("s", "t", "totals", "gamma", "mean", "scale", "moving_mean", "moving_var", "to_gamma", "to_beta")
         found = ("ones", "itself", "slope")
-        self._over_channels(
-            slopes(op.fix_gamma), "s", "t", "totals", *given, *found, lengths=(self.rows, self.tiles), numbers=numbers
-        )
+        self._over_channels(slopes(op.fix_gamma), *arrays, *found, lengths=(self.rows, self.tiles), numbers=numbers)
         self._over_rows(results(self.block, *BACK), "head", "data", "to_data", "mean", "slope", "ones", "itself")
 
 
