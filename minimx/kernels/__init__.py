@@ -94,6 +94,10 @@ class Faster:
         self.loop = WRITTEN[op.name](op, context, *specs) if op.name in WRITTEN else None
         self._made: dict[int, Made] = {}  # by the number of threads
 
+    def like(self, specs: Sequence[Spec | None]) -> Faster:
+        """The same operator's for inputs of other specs."""
+        return Faster(self.op, tuple(specs), self.context)
+
     def made(self, number: int) -> Made:
         """What the library has for so many threads, made when it is first wanted."""
         if self.loop is not None:

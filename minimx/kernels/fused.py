@@ -142,6 +142,7 @@ class Loop:
 
     def share(self, units: int, work: int) -> None:
         """Divide so many units, elements or rows, among threads, if all of them take so many operations."""
+        self.units = units
         self.bounds = shares(units, work)
         self.work = NS_PER_OPERATION * work
 

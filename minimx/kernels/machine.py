@@ -147,7 +147,7 @@ def as_part(parameters: tuple[Any, ...]) -> str:
 
     It is called with the address of a row of 8-byte fields: all arguments but those two, then how many units there are in all, of how many
     a share is a multiple, how many bytes further the last pointer lies for each next thread, and the addresses of OpenMP's functions that
-    say which thread this is, and of how many.
+    say which thread this is, and of how many: 0, where one is to do all of it, whatever team it is in.
     """
     names = {POINTER: "ptr", LONG: "i64", NUMBERS["float32"]: "float", NUMBERS["float64"]: "double"}
     kinds = [names[each] for each in parameters[:-2]]
@@ -155,10 +155,17 @@ def as_part(parameters: tuple[Any, ...]) -> str:
     fields += [("i64", "units"), ("i64", "grain"), ("i64", "own"), ("ptr", "which"), ("ptr", "many")]
     lines = [
         *loads("row", fields),
+        "%alone = icmp eq ptr %which, null",
+        "br i1 %alone, label %go, label %ask",
+        "ask:",
         "%thread.short = call i32 %which()",
         "%threads.short = call i32 %many()",
-        "%thread = sext i32 %thread.short to i64",
-        "%threads = sext i32 %threads.short to i64",
+        "%thread.asked = sext i32 %thread.short to i64",
+        "%threads.asked = sext i32 %threads.short to i64",
+        "br label %go",
+        "go:",
+        "%thread = phi i64 [0, %entry], [%thread.asked, %ask]",
+        "%threads = phi i64 [1, %entry], [%threads.asked, %ask]",
         "%less = sub i64 %threads, 1",
         "%more = add i64 %units, %less",
         "%even = sdiv i64 %more, %threads",
@@ -178,7 +185,9 @@ def as_part(parameters: tuple[Any, ...]) -> str:
         lines.append(f"%mine = getelementptr inbounds i8, ptr %x{last}, i64 %further")
         arguments[last] = "ptr %mine"
     lines.append(f"call void @loop({', '.join([*arguments, 'i64 %low', 'i64 %high'])}) noinline")
-    return "\n".join(["define void @part(ptr %row) nounwind {", *(f"  {line}" for line in lines), "  ret void", "}", ""])
+    return "\n".join(
+        ["define void @part(ptr %row) nounwind {", "entry:", *(f"  {line}" for line in lines), "  ret void", "}", ""]
+    )
 
 
 class _Llvm:

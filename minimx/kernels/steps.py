@@ -19,7 +19,7 @@ import numpy as np
 
 from ..op import Array
 from ..ops import optim, optim_multi
-from . import chain, machine
+from . import calls, machine
 from .expressions import CLIP, MAXIMUM, MINIMUM, ONE
 from .fused import compiles
 from .onednn import library
@@ -170,11 +170,11 @@ class Joined:
     ) -> None:
         """**Args** `more`, `copies`: for each step, as in Step."""
         self.codes = [loop.code for loop in loops]  # what is here finds it by them: they must live as long
-        self.player = chain.player()
+        self.player = calls.player()
         team = (lib.addresses["omp_get_thread_num"], lib.addresses["omp_get_num_threads"])
         fields: list[int] = []
         places: list[tuple[int, int]] = []  # (which field, which value of a run)
-        calls: list[tuple[int, int, int]] = []  # the address of a loop, where its fields begin, on how many threads
+        rows: list[tuple[int, int, int]] = []  # the address of a loop, where its fields begin, on how many threads
         widths = [loop.arrays + more for loop in loops]
         first, copy = 0, sum(widths)
         rate = copy + copies * len(loops)
@@ -184,7 +184,7 @@ class Joined:
             rates = len(loop.bits)
             own = [first, first + 1, *range(first + 2 + more, first + width), first]  # weight, gradient, states, the new weight
             own += [*range(first + 2, first + 2 + more), *range(copy, copy + copies), *range(rate, rate + rates)]
-            calls.append((loop.code.part, len(fields), threads if NS_PER_ELEMENT * size * width >= WORTH_SHARING else 1))
+            rows.append((loop.code.part, len(fields), threads if NS_PER_ELEMENT * size * width >= WORTH_SHARING else 1))
             places += [(len(fields) + place, value) for place, value in enumerate(own)]
             fields += [*[0] * len(own), size, 64, 0, *team]
             first, copy, rate = first + width, copy + copies, rate + rates
@@ -193,7 +193,7 @@ class Joined:
         self.table = np.array(
             [
                 (part, base + 8 * start, 0, 0, 0, 0) if shares == 1 else (shared, part, base + 8 * start, shares, 0, 0)
-                for part, start, shares in calls
+                for part, start, shares in rows
             ],
             np.int64,
         )
@@ -227,7 +227,7 @@ def together(op: optim_multi.Steps, data: Sequence[Array], copies: Sequence[Arra
     if that has to be done one by one.
     """
     lib = library.find() if compiles() else None
-    if lib is None or not lib.is_parallel or chain.player().function is None:
+    if lib is None or not lib.is_parallel or calls.player().function is None:
         return False
     found: dict[tuple[int, int], Any] = {}  # of a step and a dtype, the loop
     loops, sizes, first, work = [], [], 0, 0

@@ -27,7 +27,7 @@ class Sums(Loop):
     def __init__(self, before: int, channels: int, after: int) -> None:
         self.title = "sum"
         self.operators = 1
-        self.lengths = (before, channels, after)
+        self.axes = self.lengths = (before, channels, after)
         self.numbers = []
         together = LANES // math.gcd(channels, LANES)  # rows that fill whole registers
         units = channels
@@ -47,6 +47,26 @@ class Sums(Loop):
         self.share(
             units, work if self.source in (IMAGES, VECTORS) else work // 8
         )  # elements, or registers and what leads to them
+
+    def sliced(self, part: int, whole: int) -> Sums:
+        """The same for so many of the first axis' elements, of which there are `whole`."""
+        before, channels, after = self.axes
+        return Sums(before * part // whole, channels, after)
+
+
+class Adding(Loop):
+    """A loop that adds an array of so many elements to another."""
+
+    exact = True
+
+    def __init__(self, size: int) -> None:
+        self.title = "sum"
+        self.operators = 1
+        self.lengths = ()
+        self.numbers = []
+        self.source = ADDING
+        self.compile(2, ())
+        self.share(size, size)
 
 
 LONGEST = 1 << 11  # numbers of rows that are added together: 256 such rows stay in a core's cache
@@ -126,6 +146,13 @@ void loop(float *x, float *r, float *t, long before, long channels, long togethe
         r[channel] = total;
     }}
 }}
+"""
+ADDING = """\
+void loop(float *r, float *x, long low, long high) {
+    for (long i = low; i < high; i++) {
+        r[i] = r[i] + x[i];
+    }
+}
 """
 IMAGES = """\
 void loop(float *x, float *r, long before, long channels, long after, long low, long high) {

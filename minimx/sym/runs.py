@@ -14,14 +14,18 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from .. import kernels
 from ..device import Context
 from ..kernels import Faster, chain, fused, sums
+from ..kernels.slices import Memory, Value
 from ..op import Op, Spec
+from .graph import Entry
 from .groups import GroupWriter
+from .passes.memory import Where
 
 
 class Small(NamedTuple):
@@ -44,7 +48,7 @@ class RunWriter(GroupWriter):
     ) -> None:
         """Write down a kernel, now or with others: see Run."""
         if self.chains:
-            self.run.add(kernel, arrays, plain, memory, otherwise)
+            self.run.add(kernel, arrays, plain, memory, otherwise, self.number)
         else:
             self.lines += plain
 
@@ -90,12 +94,27 @@ class RunWriter(GroupWriter):
         given = [
             names.index(name) for name in map(self.values.get, ((node, 0) for node in self.graph.variables)) if name in names
         ]
-        made = chain.Chain(links, given, self.context)
+        made = chain.Chain(links, given, self.context, self._values(run))
         number = sum(isinstance(each, chain.Chain) for each in self.loops.values())
         name = self._called(("chain", number), f"chain{number}", made)
         self.loops[name] = made
         otherwise = itertools.chain.from_iterable(lines() for lines in run.otherwise)
         self.lines += [*run.memory, f"if not {name}({', '.join(names)}):", *(f"    {line}" for line in otherwise), *run.later]
+
+    def _values(self, run: Run) -> list[Value | None]:
+        """What is known of the arrays of a run; None for one that nobody reads."""
+        entries = {name: entry for entry, name in self.values.items()}
+        return [self._value(entries[name], run) if name in entries else None for name in run.names]
+
+    def _value(self, entry: Entry, run: Run) -> Value | None:
+        spec, buffer = self.graph.specs[entry], self.plan.buffers[entry]
+        if spec.nbytes != buffer.spec.nbytes:
+            return None
+        itself = Memory(buffer, 0, spec.nbytes)
+        if buffer.where is not Where.ARENA:
+            return Value(spec, itself)
+        place = Memory(Where.ARENA, buffer.offset, buffer.offset + spec.nbytes)
+        return Value(spec, place, itself if run.first <= buffer.first and buffer.last <= run.last else None)
 
 
 class Run:
@@ -108,11 +127,20 @@ class Run:
         self.memory: list[str] = []  # lines before the call: where results go, and views
         self.otherwise: list[Callable[[], list[str]]] = []  # for each kernel, lines that do the same
         self.later: list[str] = []  # lines after it
+        self.first, self.last = sys.maxsize, -1  # steps of the plan
 
     def add(
-        self, kernel: Kernel, arrays: Sequence[str], plain: list[str], memory: list[str], otherwise: Callable[[], list[str]]
+        self,
+        kernel: Kernel,
+        arrays: Sequence[str],
+        plain: list[str],
+        memory: list[str],
+        otherwise: Callable[[], list[str]],
+        step: int,
     ) -> None:
-        """A kernel that is called with `arrays`, the results last, for which the lines `memory` find a place."""
+        """A kernel that is called with `arrays`, the results last, for which the lines `memory` find a place. `step`: in the plan."""
+        self.first = min(self.first, step)
+        self.last = step
         self.names += [name for name in dict.fromkeys(arrays) if name not in self.names]
         self.links.append((kernel, tuple(map(self.names.index, arrays))))
         self.plain += plain

@@ -15,7 +15,7 @@ import pytest
 import minimx as mx
 from minimx import autograd, gluon, kernels, nd
 from minimx.gluon import nn
-from minimx.kernels import chain, machine, steps, threads
+from minimx.kernels import chain, machine, slices, steps, threads
 from minimx.ops import optim_multi
 from minimx.sym.codegen import Writer
 
@@ -89,10 +89,12 @@ def one_by_one(make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("number", [1, 2])
 def test_it_computes_what_its_links_do_to_the_bit(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "FULL", number)
+    monkeypatch.setattr(slices, "CACHE", 1 << 40)
     kernels.forget()
     net, x = lenet(), images()
     net.hybridize(static_alloc=True)
     got = gradients(net, x)
+    assert not any(each.sections for each in chains(net, x))
     for one, other in zip(got, one_by_one(lambda: gradients(net, x), monkeypatch), strict=True):
         np.testing.assert_array_equal(one, other)
     kernels.forget()
