@@ -99,15 +99,13 @@ class OpTask(Task):
             self.abandon(error)
 
     def _compute(self) -> list[Any]:
-        for var in self.changed:
-            writes.noted(var.value)
+        writes.all_noted([var.value for var in self.changed])
         arrays = [None if var is None else var.value for var in self.operands]
         for position, part in self.parts.items():
             arrays[position] = window(arrays[position], *part)
         if self.op.reuses:  # nobody reads the targets any more
             memory = [var.value if _is_like(var, spec) else None for var, spec in zip(self.outputs, self.specs)]
-            for place in memory:
-                writes.noted(place)
+            writes.all_noted(memory)
             arrays += memory
         return execute.run_now(self.op, arrays, list(self.specs), self.key, self.context, self.where)
 

@@ -12,7 +12,7 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 _lock = threading.Lock()
@@ -36,6 +36,13 @@ def noted(array: Any) -> None:
         entry = _counts.get(id(array))
         if entry is not None:
             entry[0] += 1
+
+
+def all_noted(arrays: Iterable[Any]) -> None:
+    """The same for several."""
+    if _counts:
+        for array in arrays:
+            noted(array)
 
 
 def shared(array: Any) -> None:

@@ -178,7 +178,8 @@ class _Compiler:
         if self._take("+="):
             before = self._made(kind, f"load {TYPES[kind]}, ptr {slot}")
             value = self._cast(self._expression(), kind)
-            value = self._made(kind, f"fadd reassoc {TYPES[kind]} {before.text}, {value.text}")
+            adds = "fadd reassoc" if kind in FLOATING else "add"
+            value = self._made(kind, f"{adds} {TYPES[kind]} {before.text}, {value.text}")
         else:
             self._want("=")
             value = self._cast(self._expression(), kind)

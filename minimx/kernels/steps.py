@@ -162,6 +162,34 @@ def overlap(begins: Sequence[int], ends: Sequence[int]) -> bool:
     return any(second < end and (second, last) != (first, end) for first, end, second, last in neighbours)
 
 
+#: How many pairs of arrays are the same, and how many overlap otherwise.
+MEETINGS = """\
+void loop(long *begins, long *nbytes, long *found, long low, long high) {
+    found[0] = 0;
+    found[1] = 0;
+    for (long i = low; i < high; i++) {
+        long begin = begins[i];
+        long end = begin + nbytes[i];
+        long same = 0;
+        long other = 0;
+        for (long j = 0; j < i; j++) {
+            bool meets = begins[j] < end && begin < begins[j] + nbytes[j];
+            bool alike = begins[j] == begin && begins[j] + nbytes[j] == end;
+            same += meets && alike ? 1 : 0;
+            other += meets && !alike ? 1 : 0;
+        }
+        found[0] = found[0] + same;
+        found[1] = found[1] + other;
+    }
+}
+"""
+
+
+def meetings() -> machine.Code:
+    """The machine code of MEETINGS."""
+    return machine.code_of(MEETINGS, (machine.POINTER,) * 3 + (machine.LONG,) * 2)
+
+
 class Joined:
     """The loops of many steps as one list of calls, for weights of given sizes. Only addresses and rates are written for each run."""
 
@@ -179,7 +207,9 @@ class Joined:
         first, copy = 0, sum(widths)
         rate = copy + copies * len(loops)
         nbytes = [size * loop.dtype.itemsize for loop, size in zip(loops, sizes)]
-        self.nbytes = np.concatenate([np.repeat(nbytes, widths), np.repeat(nbytes, copies)])  # of each array
+        self.nbytes = np.concatenate([np.repeat(nbytes, widths), np.repeat(nbytes, copies)]).astype(np.int64)  # of each array
+        self.meetings = meetings().function
+        self.met = np.zeros(2, np.int64)
         for loop, size, width in zip(loops, sizes, widths):
             rates = len(loop.bits)
             own = [first, first + 1, *range(first + 2 + more, first + width), first]  # weight, gradient, states, the new weight
@@ -198,7 +228,9 @@ class Joined:
             np.int64,
         )
         self.patches = np.array([(base + 8 * field, value, 0) for field, value in places], np.int64)
+        self.count = len(self.nbytes)
         self.values = np.zeros(rate, np.int64)
+        self.places = [machine.address(each) for each in (self.values, self.nbytes, self.met)]
         self.alone = copies > 0  # no array may come twice: the copies of a weight's first step would be too early
         self.arguments = (
             machine.address(self.table), len(self.table), machine.address(self.patches), len(self.patches), machine.address(self.values),
@@ -206,14 +238,11 @@ class Joined:
 
     def run(self, arrays: Sequence[Array], rates: list[int]) -> bool:
         """Run it on arrays, those of the steps, then copies. One thread at a time may. False, and nothing is done, where they overlap."""
-        count = len(self.nbytes)
         machine.addresses(arrays, self.values)
-        self.values[count:] = rates
-        begins = self.values[:count]
-        order = begins.argsort()
-        begins = begins[order]
-        ends = begins + self.nbytes[order]
-        if np.count_nonzero(begins[1:] < ends[:-1]) and (self.alone or overlap(begins.tolist(), ends.tolist())):
+        self.values[self.count :] = rates
+        self.meetings(*self.places, 0, self.count)
+        same, other = self.met.tolist()
+        if other or (same and self.alone):
             return False
         self.player.function(*self.arguments)
         return True
@@ -227,22 +256,19 @@ def together(op: optim_multi.Steps, data: Sequence[Array], copies: Sequence[Arra
     if that has to be done one by one.
     """
     lib = library.find() if compiles() else None
-    if lib is None or not lib.is_parallel or calls.player().function is None:
+    if lib is None or not lib.is_parallel or calls.player().function is None or meetings().function is None:
         return False
     found: dict[tuple[int, int], Any] = {}  # of a step and a dtype, the loop
-    loops, sizes, first, work = [], [], 0, 0
-    for step in op.steps:
-        weight, width = data[first], op.width(step)
-        kind = (id(step), id(weight.dtype))
+    weights = [data[first] for first in op.firsts]
+    kinds = [(id(step), id(weight.dtype)) for step, weight in zip(op.steps, weights)]
+    for kind, step, weight in zip(kinds, op.steps, weights):
         if kind not in found:
             found[kind] = None if step.mixed else faster(step.step, len(step.inputs), weight.dtype, op.gradients - 1, op.copies)
-        loop = found[kind]
-        if not isinstance(loop, Step) or not loop.code.part or loop.dtype is not weight.dtype:
-            return False
-        loops.append(loop)
-        sizes.append(weight.size)
-        first, work = first + width, work + weight.size * width
-    threads = share(NS_PER_ELEMENT * work)
+            if not isinstance(found[kind], Step) or not found[kind].code.part or found[kind].dtype is not weight.dtype:
+                return False
+    loops = [found[kind] for kind in kinds]
+    sizes = [weight.size for weight in weights]
+    threads = share(NS_PER_ELEMENT * sum(sizes) * len(data) / len(weights))
     key = (threads, op.gradients, op.copies, *[id(loop.code) for loop in loops], *sizes)
     idle = _joined.get(key)
     if idle is None:

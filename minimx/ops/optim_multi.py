@@ -105,6 +105,14 @@ class Multiple(Op):
 # ---- any steps, in place
 
 
+@functools.lru_cache(64)
+def _positions(widths: tuple[int, ...], gradients: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Of steps with so many arrays each, the positions of the weights, and of all arrays but the gradients."""
+    firsts = tuple(itertools.accumulate(widths[:-1], initial=0))
+    changed = [(first, *range(first + 1 + gradients, first + width)) for first, width in zip(firsts, widths)]
+    return firsts, tuple(itertools.chain.from_iterable(changed))
+
+
 @attributes
 class Steps(Op):
     """Steps of any operators of optim.py, one for each weight, which change the weights in place, like the states.
@@ -129,23 +137,24 @@ class Steps(Op):
         return self.copies * len(self.steps)
 
     @functools.cached_property
+    def widths(self) -> tuple[int, ...]:
+        """How many arrays belong to each step."""
+        return tuple([len(step.inputs) + self.gradients - 1 for step in self.steps])
+
+    @property
+    def firsts(self) -> tuple[int, ...]:
+        """The position of each weight."""
+        return _positions(self.widths, self.gradients)[0]
+
+    @property
     def mutates(self) -> tuple[int, ...]:  # type: ignore[override]  # how many there are depends on the attributes
         """Everything but the gradients, which come second."""
-        found: list[int] = []
-        first = 0
-        for step in self.steps:
-            end = first + self.width(step)
-            found += [first, *range(first + 1 + self.gradients, end)]
-            first = end
-        return tuple(found)
+        return _positions(self.widths, self.gradients)[1]
 
     def infer(self, *data: Spec) -> tuple[Spec, ...]:
         made: list[Spec] = []
         fits: set[tuple[int, int]] = set()  # steps, with a dtype, that take a weight whose other arrays are all like it
-        first = 0
-        for step in self.steps:
-            arrays = data[first : first + self.width(step)]
-            first += len(arrays)
+        for step, arrays in self.each(data):
             weight = arrays[0]
             alike = arrays.count(weight) == len(arrays)
             if not alike or (id(step), id(weight.dtype)) not in fits:
@@ -159,25 +168,19 @@ class Steps(Op):
             made += [weight] * self.copies
         return tuple(made)
 
-    def width(self, step: Update) -> int:
-        """How many arrays belong to a step."""
-        return len(step.inputs) + self.gradients - 1
-
     def parted(self, arrays: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         """The arrays of a step as its operands, and further gradients."""
         return (*arrays[:2], *arrays[1 + self.gradients :]), arrays[2 : 1 + self.gradients]
 
     def each(self, data: Sequence[Any]) -> Iterator[tuple[Update, Sequence[Any]]]:
         """The steps, and of `data` what belongs to each."""
-        first = 0
-        for step in self.steps:
-            yield step, data[first : first + self.width(step)]
-            first += self.width(step)
+        for step, first, width in zip(self.steps, self.firsts, self.widths):
+            yield step, data[first : first + width]
 
     def kernel(self, xp: Any, *data: Array) -> tuple[Array, ...]:
-        count = sum(map(self.width, self.steps))
+        count = sum(self.widths)
         data, memory = data[:count], data[count:]
-        weights = [arrays[0] for _, arrays in self.each(data) for _ in range(self.copies)]
+        weights = [data[first] for first in self.firsts for _ in range(self.copies)]
         copies = [
             beside(xp, weight, weight.shape, weight.dtype) if place is None else place
             for weight, place in itertools.zip_longest(weights, memory)

@@ -94,6 +94,15 @@ def test_functions_and_loops_in_loops() -> None:
     np.testing.assert_array_equal(run(source, x, "float32", 10.0), want)
 
 
+def test_sums_of_whole_numbers() -> None:
+    source = """void loop(float *a, float *y, long low, long high) {
+        long many = 0;
+        for (long i = low; i < high; i++) { many += a[i] > 1.5f ? i : 0; }
+        y[0] = float(many);
+    }"""
+    assert run(source, np.arange(100, dtype="float32"), "float32")[0] == sum(range(2, 100))
+
+
 @pytest.mark.parametrize("lanes", [4, 8])
 def test_vectors(lanes: int) -> None:
     """Loads and stores from any element on, numbers repeated, arithmetic, and a choice between two."""

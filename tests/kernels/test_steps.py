@@ -13,7 +13,7 @@ import pytest
 import minimx as mx
 from minimx import kernels, nd, optimizer
 from minimx.base import MXNetError
-from minimx.kernels import steps
+from minimx.kernels import machine, steps
 from minimx.ops import optim, optim_adam, optim_adaptive
 from minimx.ops.optim import Update
 
@@ -186,6 +186,24 @@ def test_many_rates_do_not_fill_the_memory() -> None:
         steps.faster(optim.SGDUpdate(lr=1 + number / 1000).step, 2, np.dtype("float32"))
     assert len(steps._made) <= steps.MOST
     assert mx.nd.ones(1).asscalar() == 1
+
+
+def test_which_arrays_meet() -> None:
+    random = np.random.default_rng(0)
+    code = steps.meetings()
+    machine.wait(code)
+    for _ in range(100):
+        begins, nbytes = random.integers(0, 400, 40), random.integers(1, 20, 40)
+        begins[::7], nbytes[::7] = begins[3], nbytes[3]
+        found = np.zeros(2, np.int64)
+        code.function(*map(machine.address, (begins, nbytes, found)), 0, len(begins))
+        met = [
+            (begins[i], nbytes[i]) == (begins[j], nbytes[j])
+            for i in range(40)
+            for j in range(i)
+            if begins[i] < begins[j] + nbytes[j] and begins[j] < begins[i] + nbytes[i]
+        ]
+        assert found.tolist() == [met.count(True), met.count(False)]
 
 
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="a deliberate fault: a state is not written back")
