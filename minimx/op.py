@@ -183,7 +183,7 @@ class Op:
 
     @property
     def meets(self) -> bool:
-        """Whether the kernel waits for the kernels of other devices: then a lane runs it, never the thread that calls."""
+        """Whether the kernel waits for the kernels of other devices: then a lane runs it, at once even in a lazy scope."""
         return False
 
     @property

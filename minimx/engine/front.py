@@ -178,11 +178,12 @@ def submit(
             return _run_inline(op, inputs, out_specs, context, targets, key)
     if scheduler.inside():
         return _run_naively(op, inputs, out_specs, context, targets, key)
-    heavy = cost >= HEAVY and op.kind is not Kind.ELEMENTWISE and mode is ASYNC and this_thread.joining is not lane
+    meets = cost == math.inf  # it waits for another lane, which may need whatever was recorded before it
+    heavy = meets or (cost >= HEAVY and op.kind is not Kind.ELEMENTWISE and mode is ASYNC and this_thread.joining is not lane)
     where = user_location(skip=2)  # this function and `invoke`
     with scheduler.lock:
         segment = this_thread.segments.get(context.lane)
-        if heavy and segment is not None and segment.state is OPEN and not segment.lazy:
+        if heavy and segment is not None and segment.state is OPEN and (meets or not segment.lazy):
             scheduler.close(segment)  # a heavy operation comes: what was recorded before it need not wait for more
         if heavy and OpTask.serves(targets):
             task = OpTask(op, out_specs, context.lane, key, where, lane)

@@ -54,6 +54,16 @@ def test_many_devices_are_one(count: int, hybridize: bool, host: bool) -> None:
         np.testing.assert_allclose(mine, its, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_lazy_work_does_not_keep_the_others_waiting(hybridize: bool) -> None:
+    """What lies in an open segment together with a meeting is computed before it: the other device may need it to come."""
+    devices = [mx.cpu(0), mx.cpu(1)]
+    with mx.engine.lazy():
+        many = trained(devices, hybridize)
+    for mine, its in zip(many, trained(devices, hybridize)):
+        np.testing.assert_allclose(mine, its, rtol=1e-5, atol=1e-6)
+
+
 def test_a_device_that_does_not_come_is_an_error_not_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meeting, "PATIENCE", 1)
     layer = SyncBatchNorm(num_devices=2, in_channels=3, prefix="alone_")
