@@ -50,7 +50,7 @@ from .events import watch
 from .interrupts import shield
 from .segment import Segment
 from .task import DONE, OPEN, QUEUED, READY, RUNNING, Task
-from .var import Failure, Var, add_note
+from .var import Failure, Var, add_note, lost
 
 PATIENCE = 0.0005  # seconds that a segment may stay open while its lane is idle
 DOZE = 0.001  # seconds that a worker sleeps at a time while its lane is in use
@@ -448,6 +448,8 @@ class Scheduler:
             with shield, self.lock:
                 writer = self.demand(var)
             if writer is None:
+                if not var.ready and var.failure is None:
+                    raise lost()
                 break
             self.wait_for(writer)
         failure = var.failure

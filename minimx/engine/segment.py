@@ -14,12 +14,11 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..base import MXNetError
 from ..device import Context, CopyLane
 from ..op import Op, Spec
 from . import execute
 from .task import Task
-from .var import Failure, Var, View, as_error, without_arrays
+from .var import Failure, Var, View, as_error, lost, without_arrays
 
 if TYPE_CHECKING:
     from .lanes import Scheduler
@@ -193,7 +192,8 @@ class Segment(Task):
         """Fill the slots of Vars from outside. Nothing that could change those runs before this task has finished."""
         self.values = [None] * len(self.table)
         for var, slot in self.read.items():
-            self.values[slot] = var.failure if var.failure is not None else var.value
+            value = var.failure if var.failure is not None else var.value
+            self.values[slot] = self._lost() if value is None else value
 
     def failed(self, error: BaseException, what: str, where: tuple[str, int] | None) -> Failure:
         """A new failure: `error` was raised by the operation `what`, which the line `where` called."""
@@ -201,14 +201,18 @@ class Segment(Task):
         self.failures.append(failure)
         return failure
 
+    def _lost(self) -> Failure:
+        """Why there is no value: Ctrl-C came in the middle of writing it down, or in the middle of queueing what computes it."""
+        return self.failed(lost(), "segment", None)
+
     def publish(self) -> list[Failure]:
         for slot in range(len(self.table)):
             var = self.visible(slot)
             if var is None:
                 continue
             value = self.values[slot]
-            if value is None:  # Ctrl-C came in the middle of writing it down
-                value = self.failed(MXNetError("Ctrl-C came before it was computed; compute it again"), "segment", None)
+            if value is None:
+                value = self._lost()
             if isinstance(value, Failure):
                 self.release(var, value)
             else:

@@ -17,7 +17,7 @@ from ..op import Kind, Op, Spec
 from . import execute, writes
 from .events import watch
 from .task import Task
-from .var import Failure, Var, View, as_error, window, without_arrays
+from .var import Failure, Var, View, as_error, lost, window, without_arrays
 
 if TYPE_CHECKING:
     from .lanes import Scheduler
@@ -110,6 +110,8 @@ class OpTask(Task):
         return execute.run_now(self.op, arrays, list(self.specs), self.key, self.context, self.where)
 
     def abandon(self, error: BaseException) -> None:
+        if isinstance(error, Exception) and any(var is not None and var.value is None for var in self.operands):
+            error = lost()  # whatever the kernel said of what is not there
         self.failure = self.failed(as_error(without_arrays(error), self.name), self.name, self.where)
 
     def publish(self) -> list[Failure]:

@@ -121,6 +121,11 @@ def window(memory: Any, offset: int, spec: Spec) -> Any:
     return memory.reshape(-1)[offset : offset + spec.size].reshape(spec.shape)
 
 
+def lost() -> MXNetError:
+    """The error of a value that nothing computes."""
+    return MXNetError("Ctrl-C came before it was computed; compute it again")
+
+
 def without_arrays(error: BaseException) -> BaseException:
     """`error`, raised by a kernel, whose traceback lets go of the arrays that the kernel worked on: a failure may live long."""
     traceback.clear_frames(error.__traceback__)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from minimx import cpu, engine, nd
+from minimx import cpu, engine, gluon, nd
 from minimx.base import MXNetError
 from minimx.engine.interrupts import LATENCY, shield
 from minimx.engine.lanes import Scheduler, scheduler
@@ -146,3 +146,21 @@ def test_an_array_whose_writer_never_heard_of_it_has_failed_and_can_be_written_a
         x.asnumpy()
     x[:] = 3
     assert set(x.asnumpy()) == {3}
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_who_reads_what_nobody_computes_says_why_it_is_not_there(large: bool) -> None:
+    """Ctrl-C before the task was entered: the array has neither a value nor a writer."""
+    x, y = nd.ones((512, 512)), nd.ones((512, 512))
+    nd.waitall()
+    x.var.value, x.var.ready = None, False
+    with pytest.raises(MXNetError, match="Ctrl-C came before it was computed; compute it again"):
+        x.asnumpy()
+    result = nd.dot(x, y) if large else (x + 1) * 2
+    with pytest.raises(MXNetError, match="Ctrl-C came before it was computed; compute it again"):
+        result.asnumpy()
+    net = gluon.nn.Dense(512, in_units=512)
+    net.initialize()
+    net.hybridize()
+    with pytest.raises(MXNetError, match="Ctrl-C came before it was computed; compute it again"):
+        net(x).asnumpy()
