@@ -62,20 +62,32 @@ bad:
 }}
 
 define void @part(ptr %team) nounwind {{
+entry:
   {team}
   %thread.short = call i32 %which()
+  %threads.short = call i32 %many()
   %thread = sext i32 %thread.short to i64
-  %row = getelementptr inbounds [3 x i64], ptr %lists, i64 %thread
+  %threads = sext i32 %threads.short to i64
+  br label %next
+next:
+  %list = phi i64 [%thread, %entry], [%list.next, %play]
+  %more = icmp slt i64 %list, %count
+  br i1 %more, label %play, label %end
+play:
+  %row = getelementptr inbounds [3 x i64], ptr %lists, i64 %list
   {share}
-  %status = call i64 @loop(ptr %calls, i64 %many, ptr null, i64 0, ptr null)
+  %status = call i64 @loop(ptr %calls, i64 %length, ptr null, i64 0, ptr null)
   store i64 %status, ptr %at.found
+  %list.next = add i64 %list, %threads
+  br label %next
+end:
   ret void
 }}
 """.format(
     patch="\n  ".join(machine.loads("p.row", [("i64", name) for name in ("place", "which", "offset")])),
     call="\n  ".join(machine.loads("row", [("i64", name) for name in ("number", "a1", "a2", "a3", "a4", "has.status")])),
-    team="\n  ".join(machine.loads("team", [("ptr", "lists"), ("ptr", "which")])),
-    share="\n  ".join(machine.loads("row", [("ptr", "calls"), ("i64", "many"), ("i64", "found")])),
+    team="\n  ".join(machine.loads("team", [("ptr", "lists"), ("i64", "count"), ("ptr", "which"), ("ptr", "many")])),
+    share="\n  ".join(machine.loads("row", [("ptr", "calls"), ("i64", "length"), ("i64", "found")])),
 )
 #: calls, their number, patches, their number, pointers
 PARAMETERS = (machine.POINTER, machine.LONG, machine.POINTER, machine.LONG, machine.POINTER)
@@ -85,7 +97,7 @@ OWN, SHARED = -1, -2  # the pointers to a list's own memory, and to what all lis
 def player() -> machine.Code:
     """The machine code that goes down a list of calls. It returns the status of a call that failed, or 0.
 
-    Its `part` is what the threads of a team run: each goes down its list, and leaves the status there.
+    Its `part` is what the threads of a team run: each goes down a list, and those left over if they are fewer, and leaves the status there.
     """
     return machine.code_of(PLAYER, PARAMETERS, machine.LONG)
 
@@ -173,7 +185,7 @@ class Calls:
 
     def add_team(self, lists: list[Calls]) -> None:
         """Play lists at the same time, each in a thread of its own."""
-        team = Team(lists, self.lib.addresses["omp_get_thread_num"])
+        team = Team(lists, self.lib)
         self.teams.append(team)
         self.rows.append((self.lib.addresses["GOMP_parallel"], player().part, machine.address(team.arguments), len(lists), 0, 0))
 
@@ -184,7 +196,8 @@ class Calls:
 class Team:
     """Lists that are played at the same time. `table`: where the rows of each begin, how many there are, and its status."""
 
-    def __init__(self, lists: list[Calls], which: int) -> None:
+    def __init__(self, lists: list[Calls], lib: Library) -> None:
         self.lists = lists
         self.table = np.zeros((len(lists), 3), np.int64)
-        self.arguments = np.array([machine.address(self.table), which], np.int64)
+        asked = (lib.addresses["omp_get_thread_num"], lib.addresses["omp_get_num_threads"])
+        self.arguments = np.array([machine.address(self.table), len(lists), *asked], np.int64)

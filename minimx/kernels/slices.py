@@ -225,15 +225,18 @@ class Section:
         **Args** `take`: a place for so many bytes: for sums of one slice, and of a thread's slices, and for what passes from link to link.
         """
         bounds = self.bounds(number)
-        made = {rows: self.made(rows) for rows in {high - low for low, high in bounds}}
-        if None in made.values() or min(made) < LEAST:
+        lengths = {high - low for low, high in bounds}
+        if min(lengths) < LEAST:  # too few for so many threads
+            return False
+        made = {rows: self.made(rows) for rows in lengths}
+        if None in made.values():
             return False
         many = len(bounds) // number
         team: list[Calls] = []
         totals = [{each: Place(each) for each in self.sums}, *(self._places(take) for _ in range(number - 1))]
         for thread, total in enumerate(totals):
             mine, own = Calls(calls.lib), self._places(take)
-            passing = {memory: take(max(made) * memory.nbytes // self.rows) for memory in self.passing.values()}
+            passing = {memory: take(max(lengths) * memory.nbytes // self.rows) for memory in self.passing.values()}
             kept = {number: passing[memory] for number, memory in self.passing.items()}
             for position, (low, high) in enumerate(bounds[thread * many : (thread + 1) * many]):
                 self._write_slice(mine, made[high - low] or [], low, high, {**kept, **(own if position else total)})

@@ -17,12 +17,18 @@ forked = False  # OpenMP's threads do not come along into a forked process
 def cores() -> int:
     """The threads that a computation alone may have: OMP_NUM_THREADS, else the processors of this process.
 
-    OpenMP allows a list there, a number a level of nesting; ours is the first. What it cannot be is left to OpenMP to say.
+    OpenMP allows a list there, a number a level of nesting; ours is the first. What it cannot be is left to OpenMP to say. Code is made for
+    a number of threads, so there may be no more than OMP_THREAD_LIMIT says, and one where OMP_DYNAMIC allows OpenMP to give fewer.
     """
-    outer = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    if outer.isdecimal() and int(outer) > 0:
-        return int(outer)
-    return processors()
+    if os.environ.get("OMP_DYNAMIC", "").strip().lower() == "true":
+        return 1
+    wanted = _number(os.environ.get("OMP_NUM_THREADS", "").split(",")[0]) or processors()
+    return min(wanted, _number(os.environ.get("OMP_THREAD_LIMIT", "")) or wanted)
+
+
+def _number(text: str) -> int:
+    """A whole number above 0; 0 for anything else."""
+    return int(text) if text.strip().isdecimal() else 0
 
 
 def processors() -> int:

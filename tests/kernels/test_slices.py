@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 from collections.abc import Callable, Iterator
 
@@ -11,8 +12,10 @@ import pytest
 import minimx as mx
 from minimx import gluon, kernels, nd
 from minimx.gluon import nn
-from minimx.kernels import chain, slices, threads
+from minimx.kernels import calls, chain, machine, slices, threads
+from minimx.kernels.onednn import library
 from minimx.kernels.slices import ROWS, SUM, WHOLE, Memory, Value
+from minimx.kernels.sums import Adding
 from minimx.op import Spec
 from minimx.ops.linalg import Dot
 
@@ -187,6 +190,58 @@ def test_slices_are_as_even_as_can_be() -> None:
         assert all(end == begin for (_, end), (begin, _) in itertools.pairwise(bounds))
         assert {high - low for low, high in bounds} <= {1000 // len(bounds), 1000 // len(bounds) + 1}
         assert max(high - low for low, high in bounds) * section.nbytes <= slices.CACHE
+
+
+def test_more_threads_than_rows(small: Callable[[int, int], None]) -> None:
+    small(1 << 10, 64)
+    net, x = Crossed(), nd.ones((24, 2, 8, 8))
+    net.initialize(mx.init.Xavier())
+    want = gradients(net, x)
+    net.hybridize(static_alloc=True)
+    for one, other in zip(gradients(net, x), want, strict=True):
+        np.testing.assert_allclose(one, other, 1e-4, 1e-5 * max(1.0, float(np.abs(other).max())))
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 5])
+def test_a_team_of_any_size_plays_all_lists(number: int) -> None:
+    """OpenMP may give fewer threads than were asked for."""
+    lib = library.library()
+    total, one = np.zeros((3, 4), np.float32), np.ones(4, np.float32)
+    adding = Adding(4)
+    adding.wait()
+    machine.wait(calls.player())
+    lists = []
+    for row in total:
+        lists.append(calls.Calls(lib))
+        lists[-1].add_loop(adding, [calls.Place(0), calls.Place(0)], 1)
+        for (field, _), array in zip(lists[-1].fields, (row, one)):
+            ctypes.c_int64.from_address(field).value = machine.address(array)
+    team = calls.Team(lists, lib)
+    rows = [np.array(each.rows, np.int64) for each in lists]
+    team.table[:] = [(machine.address(each), len(each), -1) for each in rows]
+    with library.threads(number):
+        parallel = lib.quick.GOMP_parallel
+        parallel.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
+        parallel(calls.player().part, machine.address(team.arguments), number, 0)
+    assert team.table[:, 2].tolist() == [0, 0, 0]
+    np.testing.assert_array_equal(total, 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        ({}, 8), ({"OMP_NUM_THREADS": "4"}, 4), ({"OMP_NUM_THREADS": "2,1"}, 2), ({"OMP_NUM_THREADS": "many"}, 8),
+        ({"OMP_THREAD_LIMIT": "3"}, 3), ({"OMP_NUM_THREADS": "2", "OMP_THREAD_LIMIT": "3"}, 2), ({"OMP_THREAD_LIMIT": "0"}, 8),
+        ({"OMP_DYNAMIC": "TRUE", "OMP_NUM_THREADS": "4"}, 1), ({"OMP_DYNAMIC": "false"}, 8),
+    ],
+)  # fmt: skip
+def test_as_many_threads_as_openmp_will_give(given: dict[str, str], want: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "processors", lambda: 8)
+    for name in ("OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC"):
+        monkeypatch.delenv(name, raising=False)
+    for name, text in given.items():
+        monkeypatch.setenv(name, text)
+    assert threads.cores() == want
 
 
 def test_a_primitive_that_fails_in_a_team_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
