@@ -17,7 +17,7 @@ from ..kernels import cupy, folds, fused, groups
 from ..op import Op, Spec
 from .graph import Entry, Node
 from .names import Names
-from .passes.fusion import fits_tiles, row_shape
+from .passes.fusion import fits_tiles, shape_of_rows
 from .passes.memory import Plan, Where, takes_out
 from .passes.typed import TypedGraph, operator
 from .ufuncs import written
@@ -123,7 +123,7 @@ class GroupWriter:
         group = self._grouped(step, operands, made)
         if any(folds.folds(operator(node)) for node in step):
             given, results = [specs[entry] for entry in operands], [specs[node, 0] for node in step]
-            return folds.RowLoop(folds.group_of(row_shape(self.graph, step[0]), given, group.steps, results, group.wanted))
+            return folds.RowLoop(folds.group_of(shape_of_rows(self.graph, step), given, group.steps, results, group.wanted))
         if not all(fused.fits(operator(node), [specs[each] for each in node.inputs if each], specs[node, 0]) for node in step):
             return None
         walk = fused.walk_of(group.shape, [specs[entry].shape for entry in operands])

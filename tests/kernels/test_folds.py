@@ -36,6 +36,11 @@ def values(net: sym.Symbol, given: dict[str, nd.NDArray]) -> tuple[list[np.ndarr
     return [each.asnumpy() for each in got], [loop.title for loop in program.loops.values()]
 
 
+def column() -> sym.Symbol:
+    """A number for each row, which no loop makes."""
+    return sym.slice_axis(y, axis=-1, begin=0, end=1)
+
+
 def plain(net: sym.Symbol, given: dict[str, nd.NDArray]) -> list[np.ndarray]:
     """The same by NumPy, operator by operator."""
     before = kernels.set("numpy")
@@ -68,6 +73,14 @@ NETS: dict[str, tuple[Callable[[], sym.Symbol], list[str]]] = {
     ),
     "extremes": (lambda: sym.max(x * y, axis=1) - sym.min(x * y, axis=-1), ["elemwise_mul, max, min, elemwise_sub"]),
     "sums": (lambda: sym.Group([sym.sum(sym.exp(x), axis=1), sym.exp(x)]), ["exp, sum"]),
+    "numbers of rows that come before": (
+        lambda: sym.softmax(sym.broadcast_mul(x, sym.tanh(column() * 2))),
+        ["mul_scalar, tanh, broadcast_mul, softmax"],
+    ),
+    "numbers of rows that others read, too": (
+        lambda: (lambda made: sym.Group([sym.softmax(sym.broadcast_mul(x, sym.tanh(made))), made]))(column() * 2),
+        ["tanh, broadcast_mul, softmax"],
+    ),
     "a pattern of columns": (
         lambda: sym.softmax(sym.broadcast_mul(x, sym.slice_axis(y, axis=0, begin=0, end=1))),
         ["broadcast_mul, softmax"],
@@ -134,7 +147,10 @@ def test_forward_and_backward_of_a_loss() -> None:
         np.testing.assert_allclose(one, other, 3e-6, 1e-6)
     with autograd.record():
         titles = [loop.title for loop in loss.program(scores, classes).loops.values()]
-    assert titles == ["log_softmax, pick, mul_scalar, mean", "put_along_axis, exp, sum, broadcast_mul, broadcast_sub"]
+    assert titles == [
+        "log_softmax, pick, mul_scalar, mean",
+        "backward_sum, mul_scalar, put_along_axis, exp, sum, broadcast_mul, broadcast_sub",
+    ]
 
 
 def test_the_crew_shares_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:

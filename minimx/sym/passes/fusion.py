@@ -4,12 +4,15 @@ Each operator of a chain over arrays that fit no cache would wait for memory. A 
 have one (minimx/kernels/fused.py): that is worth while for arrays that fit a cache, too, and operands may broadcast. Otherwise a group of
 large arrays runs tile by tile: it takes a tile that fits a core's cache, applies all its operators to that, and takes the next; values that
 nobody else reads exist only as tiles. An operator that does not need a group's results may run before it, so that the group can go on after
-it. On a GPU a group becomes one kernel (minimx/kernels/cupy.py), which is worth while for small arrays, too. Book: chapters 5 and 7.
+it; one that makes a number a row, for a group with sums over rows alone, becomes part of it. On a GPU a group becomes one kernel
+(minimx/kernels/cupy.py), which is worth while for small arrays, too. Book: chapters 5 and 7.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from ...engine.execute import GROUPED, TILE
@@ -33,13 +36,13 @@ def fuse(graph: TypedGraph) -> TypedGraph:
         alone = bool(kinds_of(graph, node, row_shape(graph, node)))
         joins = bool(group.nodes) and group.takes(node, depends)
         if not joins and (depends or alone or operator(node).mutates):
-            found += group.closed()
+            found += group.closed(order, found)
             order += group.nodes
             group = Growing(graph)
             joins = alone and group.takes(node, False)
         if not joins:
             order.append(node)
-    found += group.closed()
+    found += group.closed(order, found)
     order += group.nodes
     count = sum(map(len, found))
     return graph.replaced(
@@ -83,13 +86,15 @@ class Growing:
             self.operands, self.shape, self.kinds = operands, shape, kinds
         return bool(kinds)
 
-    def closed(self) -> list[tuple[Node, ...]]:
-        """The group, if it is worth while.
+    def closed(self, order: list[Node], found: Sequence[tuple[Node, ...]]) -> list[tuple[Node, ...]]:
+        """The group, if it is worth while. `order`: the nodes before it, from which it takes some; `found`: the groups among them.
 
         One operator is, where the second core is gained, or several passes become one, or several launches on a GPU.
         """
         if not self.nodes:
             return []
+        if any(folds.folds(operator(node)) for node in self.nodes):
+            self._reach_back(order, set(itertools.chain.from_iterable(found)))
         first = operator(self.nodes[0])
         good = len(self.nodes) > 1
         if "kernel" in self.kinds:
@@ -102,6 +107,27 @@ class Growing:
         else:
             good = False
         return [tuple(self.nodes)] if good else []
+
+    def _reach_back(self, order: list[Node], grouped: set[Node]) -> None:
+        """Take what makes a number a row for this group alone: of a loss, the gradients that arrive there."""
+        for node in reversed(order.copy()):
+            if operator(node).mutates:
+                return
+            entry = (node, 0)
+            if entry not in self.operands or node in grouped or "rows" not in kinds_of(self.graph, node, self.shape):
+                continue
+            operands = dict.fromkeys(each for each in (*node.inputs, *self.operands) if each is not None and each != entry)
+            room = len(self.nodes) < groups.MOST_OPERATORS and len(operands) + len(self.nodes) < groups.MOST_ARRAYS
+            if room and self.graph.uses[entry] == sum(each.inputs.count(entry) for each in self.nodes):
+                order.remove(node)
+                self.nodes.insert(0, node)
+                self.inside.add(entry)
+                self.operands = operands
+
+
+def shape_of_rows(graph: TypedGraph, step: Sequence[Node]) -> Shape:
+    """The shape of the rows over which a group goes."""
+    return max((row_shape(graph, node) for node in step), key=math.prod)
 
 
 def row_shape(graph: TypedGraph, node: Node) -> Shape:
