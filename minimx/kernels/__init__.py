@@ -65,6 +65,7 @@ WRITTEN: dict[str, Maker] = {
     "_backward_RNN": recurrent.layers,
 }
 NAMES = frozenset((*ONEDNN, *WRITTEN))
+SMALL_PRODUCT = products.SMALL  # multiplications, up to which NumPy makes a product
 
 
 def found() -> dict[str, str]:

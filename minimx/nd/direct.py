@@ -90,9 +90,12 @@ def _quietly(op: Op, xp: Any, arrays: list[Any], specs: Sequence[Spec], key: Any
 
 
 def _cheap(op: Op, arrays: list[Any], spec: Spec, elements: int) -> bool:
-    """Whether running `op` costs less than recording it: what `work` says, asked with less."""
+    """Whether running `op` costs less than recording it: what `work` says, asked with less. A product that another library makes goes the
+    long way: its last digits must not depend on whether the operands were there already.
+    """
     if op.kind is Kind.GEMM and len(arrays) > 1:
-        return NS_PER_PRODUCT * math.sqrt(float(arrays[0].size) * arrays[1].size * spec.size) <= INLINE
+        products = math.sqrt(float(arrays[0].size) * arrays[1].size * spec.size)
+        return NS_PER_PRODUCT * products <= INLINE and (products <= kernels.SMALL_PRODUCT or op.name not in kernels.NAMES)
     return NS_PER_ELEMENT.get(op.kind, 4.0) * elements <= INLINE
 
 
