@@ -51,6 +51,9 @@ def as_contexts(ctx: Devices) -> list[Context]:
     found = [current_context()] if ctx is None else [ctx] if isinstance(ctx, Context) else list(ctx)
     if not found or not all(isinstance(each, Context) for each in found):
         raise ArgumentError(f"ctx must be a Context such as mx.cpu(), or a list of them, got {ctx!r}")
+    twice = next((each for position, each in enumerate(found) if each in found[:position]), None)
+    if twice is not None:
+        raise ArgumentError(f"ctx names {twice} twice, in {found}; a parameter has one array on each device: name it once")
     return found
 
 
@@ -314,14 +317,18 @@ class Parameter:
         """The one of `arrays` on `ctx`; None: the only one, or that on the current device."""
         if arrays is None:
             raise self._not_initialized()
-        if ctx is None:
-            if len(arrays) == 1:
-                return arrays[0]
-            ctx = current_context()
-        position = self._ctx_map.get(place_of(ctx))
+        if ctx is None and len(arrays) == 1:
+            return arrays[0]
+        place = current_context() if ctx is None else ctx
+        position = self._ctx_map.get(place_of(place))
         if position is None:
+            remedy = (
+                "Without an argument the current device is meant; name one of these"
+                if ctx is None
+                else "Copy the data to one of these with as_in_context(), or name the device in initialize(ctx=...)"
+            )
             raise DeviceError(
-                f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized on {self._ctx_list}."
+                f"Parameter '{self.name}' was not initialized on context {place}. It was only initialized on {self._ctx_list}. {remedy}"
             )
         return arrays[position]
 

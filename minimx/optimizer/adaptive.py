@@ -126,11 +126,16 @@ class Nadam(Moments):
         super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.schedule_decay = schedule_decay
         self._schedules: dict[int, float] = {}
+        self._loaded_schedule = 1.0  # with which a device begins that had none when the states were saved
 
     @property
     def m_schedule(self) -> float:
         """The product of the momenta of all updates so far: on the device that is updated now, since each repeats those of the others."""
-        return self._schedules.get(self._device_id, 1.0)
+        return self._schedules.get(self._device_id, self._loaded_schedule)
+
+    def _resume(self) -> None:
+        super()._resume()
+        self._loaded_schedule = min(self._schedules.values(), default=1.0)
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         lr, wd, t = self._begin(index)

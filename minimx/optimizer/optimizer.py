@@ -71,6 +71,7 @@ class Optimizer:
         self.begin_num_update = begin_num_update
         self.num_update = begin_num_update
         self._all_index_update_counts: dict[int, dict[Any, int]] = {0: {}}  # by number of the device
+        self._loaded_counts: dict[Any, int] = {}  # with which a device begins that had none when the states were saved
         self._set_current_context(0)
         self.clip_gradient = clip_gradient
         self.multi_precision = multi_precision
@@ -156,6 +157,14 @@ class Optimizer:
         """Count updates for this device from now on: copies of a parameter on several devices are updated once each."""
         self._device_id = device_id
         self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
+        if not self._index_update_count:
+            self._index_update_count.update(self._loaded_counts)
+
+    def _resume(self) -> None:
+        """Called when its attributes have been read from a file: all devices go on from them, also those that had none of their own."""
+        most = max(map(len, self._all_index_update_counts.values()), default=0)
+        self._loaded_counts = next((each.copy() for each in self._all_index_update_counts.values() if len(each) == most), {})
+        self._set_current_context(0)
 
     def _update_count(self, index: Any) -> None:
         """Count an update of the parameter `index`, or of each in a list."""

@@ -30,7 +30,7 @@ from .optimizer import Optimizer
 __all__ = ["dump", "load"]
 
 #: Attributes of optimizers that are made anew instead of being stored.
-MADE_ANEW = ("param_dict", "_index_update_count")
+MADE_ANEW = ("param_dict", "_index_update_count", "_loaded_counts", "_loaded_schedule")
 
 
 # ---- writing
@@ -155,8 +155,9 @@ class Reader:
                 raise FileFormatError(f"states: no optimizer is called {name!r}; import its class before the states are loaded")
             made = klass.__new__(klass)
         made.param_dict = {}
+        made._loaded_counts = {}
         self.filled(made, tree["attributes"])
-        made._set_current_context(0)
+        made._resume()
         return made
 
     def filled(self, owner: Any, attributes: Any) -> Any:

@@ -75,10 +75,11 @@ class Compression:
             raise ArgumentError(
                 f"gradient compression: a dict such as {{'type': '2bit', 'threshold': 0.5}} is wanted, got {shown(params)}"
             )
-        unknown = set(params) - {"type", "threshold"}
+        unknown = [key for key in params if key not in ("type", "threshold")]
         if unknown or "type" not in params:
+            wrong = f"it has no {shown(unknown[0])}" if unknown else "'type' is missing"
             raise ArgumentError(
-                f"gradient compression: it is chosen by 'type', and perhaps 'threshold', got {shown(dict(params))}"
+                f"gradient compression: {wrong}; wanted are 'type' and perhaps 'threshold', as in {{'type': '2bit', 'threshold': 0.5}}"
             )
         self.type = params["type"]
         if self.type not in TYPES:

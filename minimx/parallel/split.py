@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import nd
-from ..base import ArgumentError, ShapeError
+from ..base import ArgumentError, ShapeError, shown
 from ..device import Context
 from ..fields import converted
 from ..nd import NDArray
@@ -48,6 +48,8 @@ def split_and_load(data: Any, ctx_list: Sequence[Context], batch_axis: int = 0, 
 
     **Raises** as `split_data`. **Source** MXNet `gluon.utils.split_and_load`.
     """
+    if not isinstance(ctx_list, Sequence) or not all(isinstance(each, Context) for each in ctx_list):
+        raise ArgumentError(f"split_and_load: a list of devices is wanted, such as [mx.cpu(0), mx.cpu(1)], got {shown(ctx_list)}")
     if not ctx_list:
         raise ArgumentError("split_and_load: the list of devices is empty")
     array = data if isinstance(data, NDArray) else nd.array(data)

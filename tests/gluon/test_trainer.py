@@ -413,6 +413,34 @@ def test_states_in_a_file(tmp_path, devices, on_store):
     assert updater.optimizer is second._optimizer
 
 
+@pytest.mark.parametrize(("saved", "loaded", "on_store"), [
+    (TWO[:1], TWO, False), (TWO, TWO, False), (TWO[1:], TWO[:1], None), (TWO[:1], TWO, True), (TWO, TWO[1:], None),
+])  # fmt: skip
+@pytest.mark.parametrize("optimizer", ["adam", "nadam", "adamax", "ftml", "sgd"])
+def test_states_go_on_from_the_same_step_on_other_devices(tmp_path, saved, loaded, on_store, optimizer):
+    """Adam's step depends on how many there were: a device that is new goes on from the count of those that there were."""
+    path = str(tmp_path / "states")
+    x = parameter(devices=saved)
+    trainer = gluon.Trainer([x], optimizer, {"learning_rate": 0.1})
+    for _ in range(3):
+        backward(x, factor=1 / len(saved))
+        trainer.step(1)
+    trainer.save_states(path)
+    kept = x.list_data()[0].copy()
+    backward(x, factor=3 / len(saved))
+    trainer.step(1)
+
+    other = parameter(devices=loaded)
+    for target in other.list_data():
+        target[:] = kept.as_in_context(target.context)
+    second = gluon.Trainer([other], optimizer, {"learning_rate": 0.1}, update_on_kvstore=on_store)
+    second.load_states(path)
+    backward(other, factor=3 / len(loaded))
+    second.step(1)
+    for array in other.list_data():
+        np.testing.assert_allclose(array.asnumpy(), x.list_data()[0].asnumpy(), rtol=1e-6)
+
+
 @pytest.mark.parametrize(("batch_size", "message"), [
     (0, "batch_size is 0; gradients are divided by it, so it must be above 0"),
     (-2, "must be above 0"),

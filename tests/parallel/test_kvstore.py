@@ -216,7 +216,8 @@ def test_what_cannot_be_compressed() -> None:
     for params, message in (
         ({"type": "3bit"}, "no type '3bit'; choose one of 'none', '2bit'"),
         ({"type": "2bit", "threshold": -1}, "must be greater than 0, got -1"),
-        ({"type": "2bit", "bits": 2}, "chosen by 'type', and perhaps 'threshold'"),
+        ({"type": "2bit", "bits": 2}, "it has no 'bits'; wanted are 'type' and perhaps 'threshold'"),
+        ({"threshold": 2}, "'type' is missing"),
         ([], r"a dict such as .* is wanted, got \[\]"),
     ):
         with pytest.raises(ArgumentError, match=message):

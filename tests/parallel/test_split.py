@@ -49,3 +49,5 @@ def test_what_cannot_be_split() -> None:
         split_data(x, 1.5)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="the list of devices is empty"):
         split_and_load(x, [])
+    with pytest.raises(ArgumentError, match=r"a list of devices is wanted, such as \[mx.cpu\(0\), mx.cpu\(1\)\], got a Context"):
+        split_and_load(x, mx.cpu(0))  # type: ignore[arg-type]
