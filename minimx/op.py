@@ -530,6 +530,8 @@ def advice_on_list(operand: Any, op: Op | None = None) -> str:
     kind = next((type(each) for each in operand if isinstance(each, Tensor)), None)
     if kind is None:
         return ""
+    if len({each.context for each in operand if hasattr(each, "context")}) > 1:
+        return "; they are on several devices: call it for each part, as in [net(part) for part in parts]"
     if op is not None and op.inputs and op.inputs[-1].endswith("*"):
         name = op.name.lower() if REGISTRY.get(op.name.lower()) is type(op) else op.name
         place = "" if name.startswith("_") else f"{kind.module}."

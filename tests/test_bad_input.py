@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 import minimx as mx
-from minimx import autograd, nd
+from minimx import autograd, gluon, nd
 from minimx.base import (
     ArgumentError,
     DeviceError,
@@ -296,6 +296,11 @@ def test_a_list_beside_a_tensor() -> None:
         ArgumentError, match=r"dot: rhs must be an NDArray, got list; join them with nd.stack\(\*arrays\) or nd.concat"
     ):
         nd.dot(x, [x, x])
+    parts = gluon.utils.split_and_load(nd.ones((4, 2)), [mx.cpu(0), mx.cpu(1)])
+    layer = gluon.nn.Dense(1, in_units=2)
+    layer.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+    with pytest.raises(ArgumentError, match=r"got list; they are on several devices: call it for each part, as in \[net\(part\)"):
+        layer(parts)
     with pytest.raises(
         ArgumentError, match=r"stack: data is .*, a Symbol is wanted; give the symbols one by one: sym.stack\(\*symbols\)$"
     ):
