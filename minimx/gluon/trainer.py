@@ -97,6 +97,11 @@ class Trainer:
                     f"All Parameters must be initialized on the same set of contexts, but Parameter {param.name} is initialized on "
                     f"{param.list_ctx()} while previous Parameters are initialized on {contexts}."
                 )
+        if len(set(contexts)) < len(contexts):
+            raise ParameterError(
+                f"Trainer: the parameters are on {contexts}, a device twice, and backward writes the gradient of one of its copies only; "
+                "name each device once in initialize(ctx=...)"
+            )
         return list(contexts)
 
     def _init_optimizer(self, optimizer: str | opt.Optimizer, arguments: dict[str, Any]) -> None:

@@ -51,9 +51,6 @@ def as_contexts(ctx: Devices) -> list[Context]:
     found = [current_context()] if ctx is None else [ctx] if isinstance(ctx, Context) else list(ctx)
     if not found or not all(isinstance(each, Context) for each in found):
         raise ArgumentError(f"ctx must be a Context such as mx.cpu(), or a list of them, got {ctx!r}")
-    twice = next((each for position, each in enumerate(found) if each in found[:position]), None)
-    if twice is not None:
-        raise ArgumentError(f"ctx names {twice} twice, in {found}; a parameter has one array on each device: name it once")
     return found
 
 

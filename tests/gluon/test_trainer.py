@@ -468,6 +468,11 @@ def test_learning_rates_that_are_no_numbers():
     assert trainer.learning_rate == 0.5
 
 
+def test_a_device_that_is_named_twice():
+    with pytest.raises(AssertionError, match=r"on \[cpu\(0\), cpu\(0\)\], a device twice"):
+        gluon.Trainer([parameter(devices=[mx.cpu(0), mx.cpu(0)])], "sgd")
+
+
 def test_errors_about_states_name_the_file(tmp_path):
     net = nn.Dense(1, in_units=1)
     net.initialize()
