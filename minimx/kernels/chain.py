@@ -69,12 +69,10 @@ def exists() -> bool:
 class Chain:
     """Links, in order. It has what a Loop has for those who report on a program: `title`, `operators`, `exact`, `state`, `wait`."""
 
-    def __init__(
-        self, links: Sequence[Link], given: Sequence[int], context: Context, values: Sequence[Value | None] | None = None
-    ) -> None:
+    def __init__(self, links: Sequence[Link], given: Sequence[int], context: Context, values: Sequence[Value | None]) -> None:
         """**Args** `given`: which arrays come from outside the program, and may have gaps; `values`: what is known of all of them."""
         self.links = tuple(links)
-        self.steps: list[Link | Section] = list(links) if values is None else slices.sections(links, values)
+        self.steps = slices.sections(links, values)
         self.given = tuple(given)
         self.context = context
         self.count = 1 + max(number for link in links for number in link.arrays)
@@ -171,8 +169,8 @@ class Frame:
         self.statuses: list[Any] = []  # of each team, the numbers that its threads leave
         self.alive: list[Any] = []  # what the lists' numbers point to
         self.pointers = np.zeros(chain.count + 1, np.int64)
-        patches = np.array(self._settle(calls, chain.count, self.nbytes), np.int64).reshape(-1, 3)
-        rows = self.alive[1]
+        rows, found = self._settle(calls, chain.count, self.nbytes)
+        patches = np.array(found, np.int64).reshape(-1, 3)
         self.alive.append(patches)
         self.kept: Any = None
         if 0 < self.nbytes <= KEPT:
@@ -190,8 +188,8 @@ class Frame:
         self.nbytes += aligned(nbytes)
         return place
 
-    def _settle(self, calls: Calls, own: int, base: int) -> list[tuple[int, int, int]]:
-        """Lay down a list, and those of its teams: the addresses that each run has to fill in.
+    def _settle(self, calls: Calls, own: int, base: int) -> tuple[Array, list[tuple[int, int, int]]]:
+        """Lay down a list, and those of its teams: its rows, and the addresses that each run has to fill in, in all of them.
 
         **Args** `own`: the number of the pointer to memory between kernels; `base`: where in it that of this list begins. Its teams use the
         same: while they run, it waits.
@@ -212,10 +210,11 @@ class Frame:
             self.statuses.append(team.table[:, 2])
             begin = base
             for number, each in enumerate(team.lists):
-                patches += self._settle(each, own, begin)
-                team.table[number, :2] = machine.address(self.alive[-1]), len(each.rows)
+                listed, more = self._settle(each, own, begin)
+                patches += more
+                team.table[number, :2] = machine.address(listed), len(listed)
                 begin += aligned(each.nbytes)
-        return patches
+        return rows, patches
 
     def _memory(self) -> Any:
         return storage.empty(Spec.of((self.nbytes + ALIGNMENT,), "uint8"), self.context)

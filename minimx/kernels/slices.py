@@ -5,7 +5,7 @@ holds. So links that go image by image are made for a *slice* of the batch, one 
 team has slices of its own, and waits for no other until all are done. Here stands which links can be part of such a *section*.
 
 An array of a link is read or written row by row of its first axis, is read as a whole, as weights are, or is a sum over all rows, as
-their gradients are. Sums are made for each slice, and added up, so that last digits differ from those of all rows at once. Book: chapter 5.
+their gradients are. Sums are made for each slice, and added up, so that last digits differ from those of all rows at once.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..op import Op, Spec
+from ..ops.binary import ElementwiseAdd
 from ..ops.linalg import Dot
 from .calls import Calls, Place
-from .fused import Loop
+from .fused import Loop, single
 from .onednn.primitive import Routine
-from .sums import Adding, Sums
+from .sums import Sums
 
 if TYPE_CHECKING:
     from .chain import Link
@@ -215,9 +216,9 @@ class Section:
         return self.kernels[rows]
 
     @functools.cached_property
-    def adding(self) -> dict[int, Adding]:
+    def adding(self) -> dict[int, Loop]:
         """For each sum, the loop that adds that of a slice to it."""
-        return {number: Adding(self.value(number).spec.size) for number in self.sums}
+        return {number: adding(self.value(number).spec) for number in self.sums}
 
     def write(self, calls: Calls, number: int, take: Callable[[int], Place]) -> bool:
         """Have so many threads run the slices. False, and nothing is done, if all rows must be computed at once.
@@ -268,7 +269,7 @@ class Section:
     def _write_sums(self, calls: Calls, totals: dict[int, Place], sums: dict[int, Place]) -> None:
         """The calls that add to `totals`."""
         for number, place in sums.items():
-            calls.add_loop(self.adding[number], [totals[number], place], 1)
+            calls.add_loop(self.adding[number], [totals[number], place, totals[number]], 1)
 
 
 def _made(part: Part, rows: int) -> Made | None:
@@ -291,6 +292,13 @@ def _compiled(loop: Loop) -> Loop | None:
     """A loop that may be another one for fewer rows, when it is compiled; None if it cannot be."""
     loop.wait()
     return loop if loop.code.part else None
+
+
+def adding(spec: Spec) -> Loop:
+    """The loop that adds two arrays, of float32 like all that is summed here."""
+    group = single(ElementwiseAdd(), (spec, spec), spec)
+    assert group is not None
+    return Loop.of(group, (spec.shape, spec.shape))
 
 
 def some(spec: Spec, rows: int) -> Spec:

@@ -163,7 +163,7 @@ def overlap(begins: Sequence[int], ends: Sequence[int]) -> bool:
 
 
 #: How many pairs of arrays are the same, and how many overlap otherwise.
-MEETINGS = """\
+OVERLAPS = """\
 void loop(long *begins, long *nbytes, long *found, long low, long high) {
     found[0] = 0;
     found[1] = 0;
@@ -173,10 +173,10 @@ void loop(long *begins, long *nbytes, long *found, long low, long high) {
         long same = 0;
         long other = 0;
         for (long j = 0; j < i; j++) {
-            bool meets = begins[j] < end && begin < begins[j] + nbytes[j];
+            bool touch = begins[j] < end && begin < begins[j] + nbytes[j];
             bool alike = begins[j] == begin && begins[j] + nbytes[j] == end;
-            same += meets && alike ? 1 : 0;
-            other += meets && !alike ? 1 : 0;
+            same += touch && alike ? 1 : 0;
+            other += touch && !alike ? 1 : 0;
         }
         found[0] = found[0] + same;
         found[1] = found[1] + other;
@@ -185,9 +185,9 @@ void loop(long *begins, long *nbytes, long *found, long low, long high) {
 """
 
 
-def meetings() -> machine.Code:
-    """The machine code of MEETINGS."""
-    return machine.code_of(MEETINGS, (machine.POINTER,) * 3 + (machine.LONG,) * 2)
+def overlaps() -> machine.Code:
+    """The machine code of OVERLAPS."""
+    return machine.code_of(OVERLAPS, (machine.POINTER,) * 3 + (machine.LONG,) * 2)
 
 
 class Joined:
@@ -208,8 +208,8 @@ class Joined:
         rate = copy + copies * len(loops)
         nbytes = [size * loop.dtype.itemsize for loop, size in zip(loops, sizes)]
         self.nbytes = np.concatenate([np.repeat(nbytes, widths), np.repeat(nbytes, copies)]).astype(np.int64)  # of each array
-        self.meetings = meetings().function
-        self.met = np.zeros(2, np.int64)
+        self.overlaps = overlaps().function
+        self.found = np.zeros(2, np.int64)
         for loop, size, width in zip(loops, sizes, widths):
             rates = len(loop.bits)
             own = [first, first + 1, *range(first + 2 + more, first + width), first]  # weight, gradient, states, the new weight
@@ -230,7 +230,7 @@ class Joined:
         self.patches = np.array([(base + 8 * field, value, 0) for field, value in places], np.int64)
         self.count = len(self.nbytes)
         self.values = np.zeros(rate, np.int64)
-        self.places = [machine.address(each) for each in (self.values, self.nbytes, self.met)]
+        self.places = [machine.address(each) for each in (self.values, self.nbytes, self.found)]
         self.alone = copies > 0  # no array may come twice: the copies of a weight's first step would be too early
         self.arguments = (
             machine.address(self.table), len(self.table), machine.address(self.patches), len(self.patches), machine.address(self.values),
@@ -240,8 +240,8 @@ class Joined:
         """Run it on arrays, those of the steps, then copies. One thread at a time may. False, and nothing is done, where they overlap."""
         machine.addresses(arrays, self.values)
         self.values[self.count :] = rates
-        self.meetings(*self.places, 0, self.count)
-        same, other = self.met.tolist()
+        self.overlaps(*self.places, 0, self.count)
+        same, other = self.found.tolist()
         if other or (same and self.alone):
             return False
         self.player.function(*self.arguments)
@@ -256,7 +256,7 @@ def together(op: optim_multi.Steps, data: Sequence[Array], copies: Sequence[Arra
     if that has to be done one by one.
     """
     lib = library.find() if compiles() else None
-    if lib is None or not lib.is_parallel or calls.player().function is None or meetings().function is None:
+    if lib is None or not lib.is_parallel or calls.player().function is None or overlaps().function is None:
         return False
     found: dict[tuple[int, int], Any] = {}  # of a step and a dtype, the loop
     weights = [data[first] for first in op.firsts]

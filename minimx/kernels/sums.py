@@ -54,21 +54,6 @@ class Sums(Loop):
         return Sums(before * part // whole, channels, after)
 
 
-class Adding(Loop):
-    """A loop that adds an array of so many elements to another."""
-
-    exact = True
-
-    def __init__(self, size: int) -> None:
-        self.title = "sum"
-        self.operators = 1
-        self.lengths = ()
-        self.numbers = []
-        self.source = ADDING
-        self.compile(2, ())
-        self.share(size, size)
-
-
 LONGEST = 1 << 11  # numbers of rows that are added together: 256 such rows stay in a core's cache
 VECTORS = """\
 void loop(float *x, float *r, long before, long channels, long after, long low, long high) {
@@ -146,13 +131,6 @@ void loop(float *x, float *r, float *t, long before, long channels, long togethe
         r[channel] = total;
     }}
 }}
-"""
-ADDING = """\
-void loop(float *r, float *x, long low, long high) {
-    for (long i = low; i < high; i++) {
-        r[i] = r[i] + x[i];
-    }
-}
 """
 IMAGES = """\
 void loop(float *x, float *r, long before, long channels, long after, long low, long high) {

@@ -162,8 +162,8 @@ class Optimizer:
 
     def _resume(self) -> None:
         """Called when its attributes have been read from a file: all devices go on from them, also those that had none of their own."""
-        most = max(map(len, self._all_index_update_counts.values()), default=0)
-        self._loaded_counts = next((each.copy() for each in self._all_index_update_counts.values() if len(each) == most), {})
+        longest: dict[Any, int] = max(self._all_index_update_counts.values(), key=len, default={})
+        self._loaded_counts = longest.copy()
         self._set_current_context(0)
 
     def _update_count(self, index: Any) -> None:

@@ -15,7 +15,6 @@ from minimx.gluon import nn
 from minimx.kernels import calls, chain, machine, slices, threads
 from minimx.kernels.onednn import library
 from minimx.kernels.slices import ROWS, SUM, WHOLE, Memory, Value
-from minimx.kernels.sums import Adding
 from minimx.op import Spec
 from minimx.ops.linalg import Dot
 
@@ -207,14 +206,14 @@ def test_a_team_of_any_size_plays_all_lists(number: int) -> None:
     """OpenMP may give fewer threads than were asked for."""
     lib = library.library()
     total, one = np.zeros((3, 4), np.float32), np.ones(4, np.float32)
-    adding = Adding(4)
+    adding = slices.adding(Spec.of((4,), "float32"))
     adding.wait()
     machine.wait(calls.player())
     lists = []
     for row in total:
         lists.append(calls.Calls(lib))
-        lists[-1].add_loop(adding, [calls.Place(0), calls.Place(0)], 1)
-        for (field, _), array in zip(lists[-1].fields, (row, one)):
+        lists[-1].add_loop(adding, [calls.Place(0)] * 3, 1)
+        for (field, _), array in zip(lists[-1].fields, (row, one, row)):
             ctypes.c_int64.from_address(field).value = machine.address(array)
     team = calls.Team(lists, lib)
     rows = [np.array(each.rows, np.int64) for each in lists]

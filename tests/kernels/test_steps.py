@@ -188,9 +188,9 @@ def test_many_rates_do_not_fill_the_memory() -> None:
     assert mx.nd.ones(1).asscalar() == 1
 
 
-def test_which_arrays_meet() -> None:
+def test_which_arrays_overlap() -> None:
     random = np.random.default_rng(0)
-    code = steps.meetings()
+    code = steps.overlaps()
     machine.wait(code)
     for _ in range(100):
         begins, nbytes = random.integers(0, 400, 40), random.integers(1, 20, 40)
